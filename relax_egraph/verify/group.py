@@ -1,32 +1,32 @@
 """Trials of a rule that equates values, together with rules that deduce its premises.
 
 An instance counts for every rule that took part in drawing it.  The blame for wrong instances goes
-to the rules with the largest share of wrong instances.
+to the rules with the largest share of wrong instances (`blame.py`), unless rules that are unsound
+themselves explain all of these.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from relax_egraph.egraph.recording.trial import Trial, try_rule
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.errors import SaturationError
+from relax_egraph.verify.blame import Evidence, uses
 from relax_egraph.verify.edges import in_halves, with_empty_axes
 from relax_egraph.verify.failures.shrink import minimal
-from relax_egraph.verify.instances.chains import deduced_by_none
+from relax_egraph.verify.instances.chains import chains_to, deduced_by_none
 from relax_egraph.verify.instances.draw import Instance, draw_instance
 from relax_egraph.verify.instances.makers import makers_of, needed, reads_in
 from relax_egraph.verify.instances.problem import Contradiction
 from relax_egraph.verify.instances.resolve import problem_of
-from relax_egraph.verify.instances.texts import tried_rule
 from relax_egraph.verify.instances.unfold import unfold
+from relax_egraph.verify.trials import tried
 from relax_egraph.verify.values.claims import truthful
 from relax_egraph.verify.values.classes import Difference
-from relax_egraph.verify.values.compare import Wrong, compare, stated
+from relax_egraph.verify.values.compare import Wrong, stated
 from relax_egraph.verify.values.inputs import KINDS, OF_HALVES, Kind
-from relax_egraph.verify.values.program import Program
 from relax_egraph.verify.values.tolerance import ORDER, ordered
 from relax_egraph.verify.verdict import Counterexample, Verdict, silent
 
@@ -37,14 +37,11 @@ _SPARE = 3
 _HOPELESS = 30
 """Failed attempts in a row after which no further instance of a rule is drawn."""
 
-_SEVERAL = 3
-"""The least number of instances for an estimate of how often a rule is wrong."""
+_READERS = 8
+"""The number of other readers of a deduced fact with which a doubted deduction is tried."""
 
 _IN_VAIN = 40
 """Instances without a match after which no further instance of a rule is drawn."""
-
-_TOGETHER, _FEW, _MANY = 30, 6, 10
-"""Instances in one e-graph; few for a rule with many premises, whose join grows fast."""
 
 
 @dataclass(slots=True)
@@ -75,31 +72,35 @@ class Group:
 
     def verdicts(self) -> Iterator[Verdict]:
         """The verdicts on the rules of the group."""
-        names = tuple(self.chains)
         try:
-            for _ in range(_BATCHES):
-                lacking = self.lacking(names)
-                if not lacking:
-                    break
-                instances = list(self.draw(lacking, small=False))
-                halves = self.consistent(in_halves(instances))
-                empty = self.consistent(with_empty_axes(instances))
-                wrong = [
-                    *self.record(self.tried([*instances, *empty])),
-                    *self.record(self.tried(halves, OF_HALVES)),
-                ]
-                self.hopeless |= {
-                    n for n in self.chains if self.drawn[n] > _IN_VAIN and not self.count(n)
-                }
-                if any(w.exceeds for w in wrong):
-                    break
+            self.run()
         except SaturationError as problem:
-            for name in names:
-                yield replace(silent(self.chains[name][-1].rule, str(problem)), needs="unsound")
+            for chain in self.chains.values():
+                yield replace(silent(chain[-1].rule, str(problem)), needs="unsound")
             return
         blamed = self.blamed()
-        for name in names:
-            yield self.verdict(name, self.chains[name], name in blamed)
+        for name, chain in self.chains.items():
+            yield self.verdict(name, chain, name in blamed)
+
+    def run(self) -> None:
+        """Draw and try instances until each rule has enough of them, or one is wrong."""
+        names = tuple(self.chains)
+        for _ in range(_BATCHES):
+            lacking = self.lacking(names)
+            if not lacking:
+                return
+            instances = list(self.draw(lacking, small=False))
+            halves = self.consistent(in_halves(instances))
+            empty = self.consistent(with_empty_axes(instances))
+            wrong = [
+                *self.record(self.tried([*instances, *empty])),
+                *self.record(self.tried(halves, OF_HALVES)),
+            ]
+            self.hopeless |= {
+                n for n in self.chains if self.drawn[n] > _IN_VAIN and not self.count(n)
+            }
+            if any(w.exceeds for w in wrong):
+                return
 
     def lacking(self, names: Sequence[str]) -> list[str]:
         """The rules among `names` that need more instances."""
@@ -111,7 +112,7 @@ class Group:
 
     def uses(self, instance: Instance, name: str) -> bool:
         """Whether the rule `name` took part in drawing `instance`."""
-        return name == self.head.name or any(r.name == name for r in instance.rules)
+        return uses(self.head.name, instance, name)
 
     def draw(self, names: Sequence[str], small: bool) -> Iterator[Instance]:
         """Instances for each of `names`; an instance counts for all rules that it uses."""
@@ -135,6 +136,7 @@ class Group:
         """Record the matched and the wrong instances of a trial; return the wrong ones."""
         fired, wrong = trial
         self.fired += fired
+        self.leaving += [self.left[id(i)] for i in fired if id(i) in self.left]
         self.wrong += wrong
         return wrong
 
@@ -172,83 +174,46 @@ class Group:
     def tried(
         self, instances: Sequence[Instance], kinds: Sequence[Kind] = KINDS
     ) -> tuple[list[Instance], list[Wrong]]:
-        """Run the rule on `instances`; return the matched ones, and the wrong ones.
-
-        The values of leaves are of these `kinds`, one after the other.
-        """
-        fired: list[Instance] = []
-        wrong: list[Wrong] = []
-        premises = len(self.head.premises)
-        for batch in batched(instances, _TOGETHER if premises < _MANY else _FEW):
-            fired_here, wrong_here = self.tried_together(batch, kinds)
-            fired += fired_here
-            wrong += wrong_here
-        return fired, wrong
-
-    def tried_together(
-        self, instances: Sequence[Instance], kinds: Sequence[Kind]
-    ) -> tuple[list[Instance], list[Wrong]]:
-        """Run the rule on `instances` in one e-graph, as in `tried`."""
-        program = Program(self.book.declarations)
-        for instance in instances:
-            program.add(instance)
-        rule = self.head.rule
-        helpers = [r for r in needed(rule, makers_of(self.book)) if r.name != rule.name]
-        tried = tried_rule(self.head, self.book.declarations)
-        trial = try_rule(self.book, program.actions, tried, helpers)
-        return self.compared(program, trial, kinds)
-
-    def compared(
-        self, program: Program, trial: Trial, kinds: Sequence[Kind]
-    ) -> tuple[list[Instance], list[Wrong]]:
-        """The instances that matched in `trial`, and the wrong ones."""
-        compared, wrong = compare(program, trial, self.random, kinds)
-        of_step = {s.number: s.instance for s in program.steps}
-        matched = {of_step[n] for n in trial.matched if n in of_step}
-        if trial.conflict:
-            at = min(matched, default=0)
-            conflict = Difference("unsound", (), None, None, None, f"it {trial.conflict}")
-            wrong.append(Wrong(program.instances[at], conflict, program.instances[at]))
-            compared.add(at)
-        failed = {id(w.instance) for w in wrong}
-        compared |= {k for k, i in enumerate(program.instances) if id(i) in failed}
-        fired = [program.instances[k] for k in sorted(matched & compared)]
-        self.leaving += [self.left[id(i)] for i in fired if id(i) in self.left]
-        return fired, wrong
+        """The matched and the wrong instances of a trial on `instances`."""
+        return tried(self.book, self.head, self.random, instances, kinds)
 
     def blamed(self) -> set[str]:
         """The rules with the largest shares of wrong instances, without the excused ones."""
-        bad = {id(w.instance) for w in self.wrong if w.exceeds}
-        shares = {n: self.share(n, bad) for n in self.chains}
-        most = max(shares.values(), default=0)
-        blamed = {n for n, share in shares.items() if share and share >= most / 2}
-        return {n for n in blamed if not self.excused(n, bad)}
+        bad = frozenset(id(w.instance) for w in self.wrong if w.exceeds)
+        evidence = Evidence(self.head.name, self.fired, bad)
+        return {n for n in evidence.suspects(self.chains) if not self.excused(n, evidence)}
 
-    def excused(self, name: str, bad: Set[int]) -> bool:
-        """Whether a rule is wrong only together with rules that are wrong more often.
+    def excused(self, name: str, evidence: Evidence) -> bool:
+        """Whether a rule is wrong only together with rules that are unsound themselves.
 
-        It reads facts that those rules deduce, and they are checked themselves.  A rule of the book
-        never excuses a rule of a user.
+        It reads facts that those rules deduce.  A rule of the book never excuses a rule of a user.
         """
         own, mine = self.chains[name][-1].rule.name, self.book.of_user
-        uses = Counter(r.name for i in self.fired for r in i.rules)
-        share = self.share(name, bad)
-        others = [
-            n
-            for n, count in uses.items()
-            if count >= _SEVERAL
-            and n not in (name, own)
-            and (own not in mine or n in mine)
-            and self.share(n, bad) > share
-        ]
-        with_it = (i for i in self.fired if self.uses(i, name))
-        alone = [i for i in with_it if not any(self.uses(i, n) for n in others)]
-        return len(alone) >= _SEVERAL and not any(id(i) in bad for i in alone)
+        worse = [n for n in evidence.worse(name) if n != own and (own not in mine or n in mine)]
+        if not evidence.explained(name, worse):
+            return False
+        return evidence.explained(name, [n for n in worse if self.is_unsound(n)])
 
-    def share(self, name: str, bad: Set[int]) -> float:
-        """The share of `bad` instances among those with the rule `name`."""
-        mine = [i for i in self.fired if self.uses(i, name)]
-        return sum(id(i) in bad for i in mine) / len(mine) if mine else 0
+    def is_unsound(self, name: str) -> bool:
+        """Whether a rule is wrong below other rules than the head, too.
+
+        If no other rule reads what it deduces, it has to be under test itself to be doubted.
+        """
+        pattern = next(r for i in self.fired for r in i.rules if r.name == name)
+        chains = [c for c in chains_to(pattern, self.book) if c and c[0].rule != self.head.rule]
+        if not chains:
+            return name in self.chains
+        return any(self.is_wrong_in(chain) for chain in chains[:_READERS])
+
+    def is_wrong_in(self, chain: tuple[Direction, ...]) -> bool:
+        """Whether trials of another `chain` find a wrong instance with the rule at its end."""
+        name = chain[-1].name
+        group = Group(self.book, chain[0], self.random, self.trials, chains={name: chain})
+        try:
+            group.run()
+        except SaturationError:
+            return True
+        return any(w.exceeds and group.uses(w.instance, name) for w in group.wrong)
 
     def verdict(self, name: str, chain: Sequence[Direction], blamed: bool) -> Verdict:
         """The verdict on one rule of the group; it is sound unless it is `blamed`."""
@@ -304,12 +269,6 @@ class Group:
         except SaturationError:
             return None
         return next(((w.seen, w.difference) for w in wrong), None)
-
-
-def batched(items: Sequence[Instance], count: int) -> Iterator[Sequence[Instance]]:
-    """`items` in batches of `count`."""
-    for k in range(0, len(items), count):
-        yield items[k : k + count]
 
 
 def _size(wrong: Wrong) -> tuple[int, ...]:

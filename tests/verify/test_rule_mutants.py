@@ -30,6 +30,7 @@ SLICE = 60
 WRONG = {
     "add-negative": "(R.subtract y x) for (R.subtract x y)",
     "divide-floats": "(/ b a) for (/ a b)",
+    "matmul-columns-scaled": "k and w exchanged",
     "permute-as-reshape": "without (= true (only-units-move",
     "split-as-slice": "2 for 1",
     "zeros-as-broadcast": "1.0 for 0.0",
