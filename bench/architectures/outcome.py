@@ -41,16 +41,17 @@ class Agreement:
 class Outcome:
     """The outcome of the subject `name`.
 
-    `seconds` are CPU seconds of the steps ``export``, ``import``, ``optimize`` and ``build``;
-    `families` counts the matches of rules by family, `operators` the operators of the optimized
-    program; `runs` are seconds of a call, by system.  If a step failed, `failure` is the step and
-    the reason, and nothing else is set.
+    `seconds` are CPU seconds of the steps ``export``, ``import``, ``optimize`` and ``build``; `gap`
+    is the largest of the regions; `families` counts the matches of rules by family, `operators` the
+    operators of the optimized program; `runs` are seconds of a call, by system.  If a step failed,
+    `failure` is the step and the reason, and nothing else is set.
     """
 
     name: str
     layers: int
     seconds: dict[str, float]
     failure: str = ""
+    gap: float = float("nan")
     families: dict[str, int] = field(default_factory=dict[str, int])
     operators: dict[str, int] = field(default_factory=dict[str, int])
     kernels: int = 0
@@ -91,6 +92,7 @@ def outcome_of(subject: Subject, exporter: Exporter, seconds: float) -> Outcome:
         subject.name,
         subject.layers,
         steps,
+        gap=max((r.extraction.gap for r in explained.regions), default=0.0),
         families=_families(explained),
         operators=dict(counts.operators),
         kernels=counts.kernels.total(),

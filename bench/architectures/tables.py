@@ -13,7 +13,7 @@ STEPS = ("import", "optimize", "build")
 
 def outcomes_table(outcomes: Sequence[Outcome], exporter: str) -> Table:
     """One line for each architecture: its difference from torch by sizes, kernels, seconds."""
-    columns = ("agrees at", "difference", "kernels", "a layer", *STEPS, "ours, ms")
+    columns = ("agrees at", "difference", "kernels", "a layer", *STEPS, "gap", "ours, ms")
     title = f"architectures, exported by {exporter}, one thread, CPU seconds"
     table = Table("architecture", *columns, "onnxruntime", "/ ours", title=title)
     table.title_justify = "left"
@@ -26,6 +26,7 @@ def outcomes_table(outcomes: Sequence[Outcome], exporter: str) -> Table:
             str(o.kernels or ""),
             f"{o.kernels / o.layers:.1f}" if o.kernels else "",
             *seconds,
+            f"{o.gap:.2%}" if o.runs else "",
             *(f"{each * 1e3:.2f}" for each in o.runs.values()),
             f"{o.runs['onnxruntime'] / o.runs['ours']:.2f}" if o.runs else "",
         )

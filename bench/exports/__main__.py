@@ -25,7 +25,7 @@ from relax_egraph.lower.jit.object_cache import ENVIRONMENT
 NETWORKS = (
     *(*texts.ENCODERS, *texts.DECODERS, *texts.TRANSLATORS),
     *(*texts.MIXTURES, *texts.CHUNKED, *texts.UNROLLED),
-    *(*media.IMAGES, *media.CLIPS, *media.SOUNDS, *media.SPECTRA),
+    *(*media.IMAGES, *media.CONVOLUTIONAL, *media.CLIPS, *media.SOUNDS, *media.SPECTRA),
 )
 STEPS = ("import", "optimize", "build")
 
@@ -75,7 +75,7 @@ def _export(network: Network, folder: Path, out: Console) -> None:
 
 
 def _report(outcomes: Sequence[Outcome], out: Console) -> None:
-    columns = ("difference", *STEPS, "in numpy", "ours, ms", "onnxruntime", "/ ours")
+    columns = ("difference", *STEPS, "gap", "in numpy", "ours, ms", "onnxruntime", "/ ours")
     title = "exports of transformers, one thread, CPU seconds"
     table = Table("network", "kind", *columns, title=title, title_justify="left")
     for o in outcomes:
@@ -84,6 +84,7 @@ def _report(outcomes: Sequence[Outcome], out: Console) -> None:
             o.kind,
             _difference(o),
             *(f"{o.seconds[s]:.2f} s" if s in o.seconds else "" for s in STEPS),
+            f"{o.gap:.2%}" if o.runs else "",
             ", ".join(f"{name} {count}" for name, count in o.late.items()),
             *(f"{seconds * 1e3:.2f}" for seconds in o.runs.values()),
             *((Text(f"{o.ratio:.2f}", ENOUGH if o.ratio >= 1 else SHORT),) if o.runs else ()),

@@ -48,6 +48,37 @@ IMAGES = networks_of(
     ),
 )
 
+CONVOLUTIONAL = networks_of(
+    "convolutional",
+    PIXELS,
+    regnet=(
+        "RegNetModel",
+        {"embedding_size": 32, "hidden_sizes": [48, 96, 144, 192], "depths": [1, 2, 2, 1]},
+    ),
+    efficientnet=(
+        "EfficientNetModel",
+        {
+            "image_size": 64,
+            "width_coefficient": 0.5,
+            "depth_coefficient": 0.5,
+            "hidden_dim": 640,
+        },
+    ),
+    mobilenet_v1=("MobileNetV1Model", {"image_size": 64, "depth_multiplier": 0.5}),
+    mobilevit=(
+        "MobileViTModel",
+        {
+            "image_size": 64,
+            "hidden_sizes": [48, 64, 96],
+            "neck_hidden_sizes": [16, 32, 64, 96, 128, 160, 320],
+        },
+    ),
+    poolformer=(
+        "PoolFormerModel",
+        {"hidden_sizes": [32, 64, 96, 128], "depths": [1, 1, 1, 1]},
+    ),
+)
+
 CLIPS = networks_of(
     "vision and text",
     {**TEXT, **PIXELS},

@@ -17,6 +17,7 @@ from bench.exports.files import Example, Exported, exported
 from bench.exports.network import Network
 from bench.timing import Run, least
 from relax_egraph.ir.run_time import PREFIX
+from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.instrument import CallEvent
 
@@ -32,8 +33,8 @@ class Outcome:
 
     `seconds` are CPU seconds of the steps ``import``, ``optimize`` and ``build``; `late` counts the
     calls of each operator in numpy by a run at the first sizes; `differences` are from torch, one
-    for each of the sizes; `runs` are seconds of a call, by system.  If a step failed, `failure` is
-    the step and the reason.
+    for each of the sizes; `runs` are seconds of a call, by system.  `gap` is the largest of the
+    regions.  If a step failed, `failure` is the step and the reason.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Outcome:
     late: dict[str, int] = field(default_factory=dict[str, int])
     differences: tuple[float, ...] = ()
     runs: dict[str, float] = field(default_factory=dict[str, float])
+    gap: float = float("nan")
     failure: str = ""
 
     @property
@@ -72,8 +74,8 @@ def outcome_of(network: Network, folder: Path, seconds: float) -> Outcome:
     try:
         files: Exported = step("export", lambda: exported(network, folder))
         module: rx.IRModule = step("import", lambda: rx.from_onnx(files.path))
-        best: rx.IRModule = step("optimize", lambda: rx.optimize(module))
-        executable: Executable = step("build", lambda: rx.build(best))
+        best: Explanation = step("optimize", lambda: rx.explain(module))
+        executable: Executable = step("build", lambda: rx.build(best.module))
         machine = rx.VirtualMachine(executable, num_threads=1)
         differences = step("run", lambda: tuple(_difference(machine, e) for e in files.examples))
         first = files.examples[0]
@@ -84,6 +86,7 @@ def outcome_of(network: Network, folder: Path, seconds: float) -> Outcome:
             _late(executable, first),
             differences,
             step("time", lambda: _times(files.path, machine, first, seconds)),
+            max((r.extraction.gap for r in best.regions), default=0.0),
         )
     except _Failed as failed:
         return Outcome(network.name, network.kind, outcome.seconds, failure=str(failed))
