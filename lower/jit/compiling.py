@@ -49,6 +49,7 @@ def compile_kernels(
     return CompiledKernels(compiler.target, compiler.objects, kernels)
 
 
+@lru_cache(1 << 10)
 def code_key(function: PrimFunc) -> Hashable:
     """A key that is equal for scheduled functions of the same code."""
     attrs = {k: v for k, v in function.attrs.items() if k == stream.ATTRIBUTE}

@@ -195,15 +195,13 @@ class Group:
         return evidence.explained(name, [n for n in worse if self.is_unsound(n)])
 
     def is_unsound(self, name: str) -> bool:
-        """Whether a rule is wrong below other rules than the head, too.
-
-        If no other rule reads what it deduces, it has to be under test itself to be doubted.
-        """
-        pattern = next(r for i in self.fired for r in i.rules if r.name == name)
-        chains = [c for c in chains_to(pattern, self.book) if c and c[0].rule != self.head.rule]
-        if not chains:
-            return name in self.chains
-        return any(self.is_wrong_in(chain) for chain in chains[:_READERS])
+        """Whether a worse rule is under test itself, or is wrong below another rule, too."""
+        if name in self.chains:
+            return True
+        rule = next(r for i in self.fired for r in i.rules if r.name == name)
+        chains = [c for p in rule.directions for c in chains_to(p, self.book)]
+        others = [c for c in chains if c and c[0].rule != self.head.rule]
+        return any(map(self.is_wrong_in, others[:_READERS]))
 
     def is_wrong_in(self, chain: tuple[Direction, ...]) -> bool:
         """Whether trials of another `chain` find a wrong instance with the rule at its end."""
@@ -258,7 +256,7 @@ class Group:
         least, *others = sorted((w for w in wrong if w.difference.need == most), key=_size)
         seen = [w.seen for w in (least, *others)]
         pattern, declarations = self.chains[name][0], self.book.declarations
-        shrunk = minimal(pattern, [*seen, *self.fired], declarations, self.differs)
+        shrunk = minimal(pattern, [*seen, *self.fired], declarations, self.differs, most)
         instance, difference = shrunk or (least.seen, least.difference)
         return Counterexample(pattern, instance, difference)
 

@@ -61,7 +61,7 @@ def of(rule: str) -> tuple[RuleBook, Direction]:
 def smallest(rule: str) -> str:
     book, pattern = of(rule)
     some = drawn(book, pattern)
-    found = minimal(pattern, some, book.declarations, lambda _: None)
+    found = minimal(pattern, some, book.declarations, lambda _: None, "reassociates")
     assert found is not None
     return str(Counterexample(pattern, *found))
 
@@ -93,4 +93,7 @@ left is 0.0, right is 1.0"""
 def test_nothing_is_made_of_what_does_not_differ() -> None:
     book, pattern = of("(rewrite (R.add x y) (R.add y x))")
 
-    assert minimal(pattern, drawn(book, pattern), book.declarations, lambda _: None) is None
+    assert (
+        minimal(pattern, drawn(book, pattern), book.declarations, lambda _: None, "reassociates")
+        is None
+    )

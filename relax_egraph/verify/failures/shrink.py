@@ -32,6 +32,7 @@ from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.query import Arg
 from relax_egraph.verify.instances.slots import MISSING, Palette
 from relax_egraph.verify.values.classes import Difference
+from relax_egraph.verify.values.tolerance import ORDER, Need
 
 Values: TypeAlias = dict[str, Any]
 Seen: TypeAlias = tuple[Instance, Difference]
@@ -46,12 +47,14 @@ def minimal(
     instances: Sequence[Instance],
     declarations: Mapping[str, Declaration],
     differs: Callable[[Instance], Seen | None],
+    need: Need,
 ) -> Seen | None:
     """A minimal instance, shrunk from one of `instances`, and its difference; ``None`` without one.
 
-    `differs` runs egglog: it returns the difference of the united values if the rule matches.
+    The difference is of the class `need`, or a worse one.  `differs` runs egglog: it returns the
+    difference of the united values if the rule matches.
     """
-    judge = _judge(pattern, instances, declarations)
+    judge = _judge(pattern, instances, declarations, need)
     if judge is not None:
         smaller(judge.sides.instance, judge.accept)
         simplify_elements(judge)
@@ -77,11 +80,16 @@ def minimal(
 
 
 def _judge(
-    pattern: Direction, instances: Sequence[Instance], declarations: Mapping[str, Declaration]
+    pattern: Direction,
+    instances: Sequence[Instance],
+    declarations: Mapping[str, Declaration],
+    need: Need,
 ) -> Judge | None:
-    """The judge of the first instance whose sides differ; ``None`` if only egglog computes them."""
+    """The judge of the first instance whose sides differ so; ``None`` if only egglog finds it."""
     try:
-        return next((j for i in instances if (j := Judge.of(pattern, i, declarations))), None)
+        judges = (Judge.of(pattern, instance, declarations) for instance in instances)
+        bad = (j for j in judges if j and ORDER.index(j.wanted) >= ORDER.index(need))
+        return next(bad, None)
     except Unknown:
         return None
 
