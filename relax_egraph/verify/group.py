@@ -252,7 +252,7 @@ class Group:
 
     def smallest(self, name: str, wrong: Sequence[Wrong]) -> Counterexample:
         """A minimal counterexample, shrunk from the wrong instances with the worst difference."""
-        most = max((w.difference.need for w in wrong), key=ORDER.index)
+        most = ORDER[max(ORDER.index(w.difference.need) for w in wrong)]
         least, *others = sorted((w for w in wrong if w.difference.need == most), key=_size)
         seen = [w.seen for w in (least, *others)]
         pattern, declarations = self.chains[name][0], self.book.declarations
