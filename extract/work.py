@@ -99,6 +99,15 @@ def _attention(a: Applied) -> float:
     return scores * (2 * size + 2 * value[3] + SOFTMAX)
 
 
+def _recurrent(a: Applied) -> float:
+    """A product with the recurrence for each element of the input, and its activation."""
+    projected, recurrence, *_ = a.operands
+    return math.nan if recurrence is None else _count(projected) * (2 * recurrence[1] + ACTIVATION)
+
+
+ACTIVATION = 40
+"""Flops of a gate of a recurrent layer: its sigmoid or hyperbolic tangent, and its use."""
+
 SOFTMAX = 30
 """Flops of an element of a softmax: an exponential, two reductions, a division for the row."""
 
@@ -184,6 +193,7 @@ WORK: Mapping[str, Work] = {
     **dict.fromkeys(("nn.rms_norm", "nn.batch_norm"), each(3)),
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), _attention),
     "nn.rotary_embedding": each(3),
+    **dict.fromkeys(("nn.lstm", "nn.gru"), _recurrent),
     "nn.cross_entropy_with_logits": each_read(2),
     "nn.nll_loss": each_read(1),
 }

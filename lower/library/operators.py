@@ -42,6 +42,7 @@ SORTED = Schedule("generic", flops=0.01, bandwidth=0.003)
 ATTENTION = Schedule("attention", flops=0.75, bandwidth=0.8)
 ALL_SCORES = Schedule("generic", flops=0.15, bandwidth=0.2)
 CONTRACTION = Schedule("matmul", flops=0.5, bandwidth=0.5)
+RECURRENT = Schedule("recurrence", flops=0.35, bandwidth=0.4)
 RESIZED = Schedule("generic", flops=0.065, bandwidth=0.2)
 
 OPERATORS: Mapping[str, Schedule] = {
@@ -68,6 +69,7 @@ OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), ATTENTION),
     "nn.rotary_embedding": Schedule("movement", flops=0.5, bandwidth=0.4),
     "einsum": CONTRACTION,
+    **dict.fromkeys(("nn.lstm", "nn.gru"), RECURRENT),
     **dict.fromkeys(("image.resize2d", "image.resize3d"), RESIZED),
     **dict.fromkeys(("image.grid_sample", "image.roi_align"), RESIZED),
     **{f"nn.adaptive_avg_pool{r}d": ROWS for r in (1, 2, 3)},

@@ -16,6 +16,7 @@ from relax_egraph.lower.schedule import (
     matmul,
     movement,
     pool,
+    recurrence,
     rows,
     slices,
 )
@@ -56,7 +57,7 @@ def schedule_with(function: PrimFunc, constants: Collection[int]) -> Scheduled:
         function = replace(function, attrs=attrs)
     stages = stages_of(function)
     if stages is None:
-        return slices.apply(function) or generic.verbatim(function)
+        return slices.apply(function) or recurrence.apply(function) or generic.verbatim(function)
     promised = str(function.attrs.get(ANCHOR))
     for name in sorted(ANCHORS, key=lambda name: name != promised):
         if scheduled := ANCHORS[name].apply(function, stages):

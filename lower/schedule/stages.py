@@ -110,7 +110,7 @@ def stages_of(function: PrimFunc) -> tuple[Stage, ...] | None:
     written: set[int] = set()
     stages: list[Stage] = []
     for nest in function.body.body if isinstance(function.body, Seq) else (function.body,):
-        stage = _stage(nest)
+        stage = stage_of(nest)
         if stage is None or id(stage.buffer) in filled:
             return None
         if any(id(load.buffer) not in filled for load in loads(stage.value)):
@@ -163,7 +163,8 @@ def _block(nest: Stmt) -> tuple[TirBlock, tuple[Axis, ...]] | None:
     return nest, axes
 
 
-def _stage(nest: Stmt) -> Stage | None:
+def stage_of(nest: Stmt) -> Stage | None:
+    """`nest` as a stage if it is around one block that stores every element of a buffer once."""
     nested = _block(nest)
     if nested is None:
         return None

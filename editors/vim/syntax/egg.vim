@@ -56,19 +56,19 @@ syntax keyword eggOperator R.nn.avg_pool1d R.nn.avg_pool2d R.nn.avg_pool3d R.nn.
 syntax keyword eggOperator R.nn.batch_norm R.nn.conv1d R.nn.conv1d_transpose R.nn.conv2d
 syntax keyword eggOperator R.nn.conv2d_transpose R.nn.conv3d R.nn.conv3d_transpose
 syntax keyword eggOperator R.nn.cross_entropy_with_logits R.nn.dropout R.nn.gelu R.nn.gelu_tanh
-syntax keyword eggOperator R.nn.group_norm R.nn.instance_norm R.nn.layer_norm R.nn.leakyrelu
-syntax keyword eggOperator R.nn.log_softmax R.nn.max_pool1d R.nn.max_pool2d R.nn.max_pool3d
-syntax keyword eggOperator R.nn.nll_loss R.nn.pad R.nn.pixel_shuffle R.nn.prelu R.nn.relu
-syntax keyword eggOperator R.nn.relu6 R.nn.rms_norm R.nn.rotary_embedding R.nn.selu R.nn.silu
-syntax keyword eggOperator R.nn.softmax R.nn.softplus R.none R.nonzero R.not_equal R.one_hot
-syntax keyword eggOperator R.ones R.ones_like R.outer R.permute_dims R.power R.prim_less_equal
-syntax keyword eggOperator R.prod R.quantize R.repeat R.reshape R.reverse_sequence R.right_shift
-syntax keyword eggOperator R.round R.rsqrt R.scatter_elements R.scatter_nd R.shape_to_tensor
-syntax keyword eggOperator R.sigmoid R.sign R.sin R.sinh R.size R.slice_scatter R.sort R.split
-syntax keyword eggOperator R.sqrt R.square R.squeeze R.stack R.std R.strided_slice R.subtract
-syntax keyword eggOperator R.sum R.take R.tan R.tanh R.tile R.topk R.tril R.triu R.trunc
-syntax keyword eggOperator R.tuple_get R.unique R.variance R.where R.zeros R.zeros_like TupleValue
-syntax keyword eggOperator Value Whole
+syntax keyword eggOperator R.nn.group_norm R.nn.gru R.nn.instance_norm R.nn.layer_norm
+syntax keyword eggOperator R.nn.leakyrelu R.nn.log_softmax R.nn.lstm R.nn.max_pool1d
+syntax keyword eggOperator R.nn.max_pool2d R.nn.max_pool3d R.nn.nll_loss R.nn.pad
+syntax keyword eggOperator R.nn.pixel_shuffle R.nn.prelu R.nn.relu R.nn.relu6 R.nn.rms_norm
+syntax keyword eggOperator R.nn.rotary_embedding R.nn.selu R.nn.silu R.nn.softmax R.nn.softplus
+syntax keyword eggOperator R.none R.nonzero R.not_equal R.one_hot R.ones R.ones_like R.outer
+syntax keyword eggOperator R.permute_dims R.power R.prim_less_equal R.prod R.quantize R.repeat
+syntax keyword eggOperator R.reshape R.reverse_sequence R.right_shift R.round R.rsqrt
+syntax keyword eggOperator R.scatter_elements R.scatter_nd R.shape_to_tensor R.sigmoid R.sign
+syntax keyword eggOperator R.sin R.sinh R.size R.slice_scatter R.sort R.split R.sqrt R.square
+syntax keyword eggOperator R.squeeze R.stack R.std R.strided_slice R.subtract R.sum R.take R.tan
+syntax keyword eggOperator R.tanh R.tile R.topk R.tril R.triu R.trunc R.tuple_get R.unique
+syntax keyword eggOperator R.variance R.where R.zeros R.zeros_like TupleValue Value Whole
 syntax keyword eggFact all-one all-zero axes-before axes-of-both axis-of axis-without
 syntax keyword eggFact bias-shape common-shape const-scalar dim-divides dim-equal dim-ge
 syntax keyword eggFact dim-text dims-of dtype-claim dtype-holds dtype-of inverse-of is-const

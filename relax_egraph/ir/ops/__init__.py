@@ -23,6 +23,7 @@ from relax_egraph.ir.ops import points as points
 from relax_egraph.ir.ops import pool as pool
 from relax_egraph.ir.ops import quantize as quantize
 from relax_egraph.ir.ops import rearrange as rearrange
+from relax_egraph.ir.ops import recurrence as recurrence
 from relax_egraph.ir.ops import reduce as reduce
 from relax_egraph.ir.ops import rotary as rotary
 from relax_egraph.ir.ops import rounding as rounding

@@ -1,0 +1,120 @@
+"""Products that a sequential loop repeats, as those of a recurrent layer: by ``gemm_tile``.
+
+The right operand of such a product is an input, and the same in all turns of the loop: it is packed
+in strips of columns once, before the loop, or if it is constant, when the program is built.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from relax_egraph.lower.intrinsics.gemm import name_of
+from relax_egraph.lower.schedule.cut import cut
+from relax_egraph.lower.schedule.loops import ZERO, around, parallel
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.lower.schedule.product import Product, bound_load, match_contraction
+from relax_egraph.lower.schedule.reductions import loops
+from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
+from relax_egraph.lower.schedule.stages import Axis, stage_of
+from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, target_of
+from relax_egraph.tir.affine import dim_of
+from relax_egraph.tir.expr import Buffer, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.rewrite import variables
+from relax_egraph.tir.stmt import (
+    For,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    TensorIntrinsic,
+    TirBlock,
+    seq,
+)
+
+
+def apply(function: PrimFunc) -> Scheduled | None:
+    """The schedule of `function` if a sequential loop in it contains products; the rest stays."""
+    writer = _Writer(function.inputs, Names.beside(function))
+    body = writer.within(function.body, ())
+    if not writer.packed:
+        return None
+    return assemble(function, "recurrence", [*writer.packing, body], allocs=writer.packed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Replaces the products in loops; collects the `packed` operands, and their `packing`."""
+
+    inputs: tuple[Buffer, ...]
+    names: Names
+    packed: list[Buffer] = field(default_factory=list[Buffer])
+    packing: list[Stmt] = field(default_factory=list[Stmt])
+
+    def within(self, stmt: Stmt, outer: tuple[For, ...]) -> Stmt:
+        """`stmt`, which is inside of the loops `outer`."""
+        match stmt:
+            case Seq(body=parts):
+                return seq(*(self.within(part, outer) for part in parts))
+            case TirBlock(init=None):
+                return replace(stmt, body=self.within(stmt.body, outer))
+            case For():
+                stage = stage_of(stmt) if outer else None
+                if stage is None or stage.reduction is None:
+                    return replace(stmt, body=self.within(stmt.body, (*outer, stmt)))
+                product = match_contraction(stage)
+                around_b = product and _loops_around(product, outer, self.inputs)
+                if product is None or around_b is None:
+                    return loops(stage, self.names)
+                return self._product(product, around_b)
+            case _:
+                return stmt
+
+    def _product(self, p: Product, around_b: tuple[Axis, ...]) -> Stmt:
+        """The product `p` in blocks of columns; its right operand depends on loops `around_b`."""
+        packed = self._pack(p, around_b)
+        columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", self.names)
+        strip: TirExpr = columns.blocks[0].var if columns.blocks else ZERO
+        corner = {**p.point(ZERO, columns.start), **p.at_depth(ZERO)}
+        b = packed[*(axis.var for axis in around_b), strip, 0, 0]
+        loads = (bound_load(p.a, corner), b, target_of(p, corner))
+        depth = from_dim(p.depth.extent if p.depth else 1)
+        strides = (from_dim(p.a_row), from_dim(p.a_step), _WIDTH, from_dim(p.c_row))
+        size = (from_dim(p.row.extent if p.row else 1), columns.count, depth)
+        places = tuple((load.buffer, load.indices) for load in loads)
+        call = TensorIntrinsic(name_of(packed.dtype), places, (*strides, *size, ZERO, ZERO))
+        return around(columns.blocks, call)
+
+    def _pack(self, p: Product, around_b: tuple[Axis, ...]) -> Buffer:
+        """The right operand of `p` in strips, each contiguous; a partial one ends with garbage."""
+        outer, renamed = self.names.renamed(around_b, "d")
+        columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", self.names)
+        strips = columns.blocks or (Axis(self.names.var("jo"), 1),)
+        depth = Axis(self.names.var("k"), p.depth.extent if p.depth else 1)
+        extents = (*(axis.extent for axis in (*outer, *strips, depth)), BLOCK_COLUMNS)
+        packed = Buffer(self.names.fresh("packed"), extents, p.b.buffer.dtype)
+        j = self.names.var("j")
+        places = {**renamed, p.column.var: columns.start + j, **p.at_depth(depth.var)}
+        at = tuple(axis.var for axis in (*outer, *strips, depth))
+        copy = Store(packed, (*at, j), bound_load(p.b, places))
+        row = around((depth,), For(j, columns.count, "vectorized", copy))
+        self.packed.append(packed)
+        self.packing.append(parallel((*outer, *strips), row))
+        return packed
+
+
+_WIDTH = Imm(BLOCK_COLUMNS, "int64")
+
+
+def _loops_around(
+    p: Product, outer: tuple[For, ...], inputs: tuple[Buffer, ...]
+) -> tuple[Axis, ...] | None:
+    """The loops of `outer` that the right operand of `p` depends on, if it can be packed.
+
+    It is a matrix of constant extents in an input, and another loop repeats the product.
+    """
+    used = frozenset[TirVar]().union(*map(variables, p.b.indices))
+    own = [Axis(loop.var, dim_of(loop.extent) or 0) for loop in outer if loop.var in used]
+    extents = [p.column.extent, p.depth.extent if p.depth else 1, *(axis.extent for axis in own)]
+    repeats = any(loop.kind == "serial" and loop.var not in used for loop in outer)
+    is_matrix = p.b_column == 1 and not p.batch and not p.over
+    if not repeats or not is_matrix or not all(isinstance(e, int) and e for e in extents):
+        return None
+    return tuple(own) if any(p.b.buffer is b for b in inputs) else None
