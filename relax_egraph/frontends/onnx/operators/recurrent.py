@@ -10,12 +10,16 @@ from relax_egraph.errors import ModelError
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.loops import Loop, Turn, run_loop, stacked
 from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.onnx.operators.recurrent_activations import (
+    Activation,
+    Emit,
+    activations,
+)
+from relax_egraph.frontends.onnx.operators.recurrent_layers import layer
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Tuple, TupleGetItem, const
-
-Emit = Callable[..., Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,78 +51,33 @@ class Direction:
     recurrent: Expr
     bias: Expr
     peepholes: tuple[Expr, ...]
-    functions: tuple["Activation", ...]
+    functions: tuple[Activation, ...]
     clip: float
     flags: Mapping[str, bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """An activation and its parameters."""
-
-    name: str
-    alpha: float
-    beta: float
-
-    def apply(self, emit: Emit, x: Expr) -> Expr:
-        """The activation of `x`."""
-        dtype = dtype_of(x)
-        alpha, beta = const(self.alpha, dtype), const(self.beta, dtype)
-        zero, one = const(0.0, dtype), const(1.0, dtype)
-        match self.name:
-            case "sigmoid" | "tanh":
-                return emit(self.name, x)
-            case "relu":
-                return emit("nn.relu", x)
-            case "affine":
-                return emit("add", emit("multiply", x, alpha), beta)
-            case "leakyrelu":
-                return emit("nn.leakyrelu", x, alpha=self.alpha)
-            case "thresholdedrelu":
-                return emit("where", emit("greater", x, alpha), x, zero)
-            case "scaledtanh":
-                return emit("multiply", emit("tanh", emit("multiply", x, beta)), alpha)
-            case "hardsigmoid":
-                line = emit("add", emit("multiply", x, alpha), beta)
-                return emit("clip", line, min=0.0, max=1.0)
-            case "elu":
-                below = emit("multiply", emit("subtract", emit("exp", x), one), alpha)
-                return emit("where", emit("less", x, zero), below, x)
-            case "softsign":
-                return emit("divide", x, emit("add", emit("abs", x), one))
-            case "softplus":
-                return emit("nn.softplus", x)
-            case _:
-                raise ModelError(f"activation {self.name!r} is not supported")
-
-
-_PARAMETERS: Mapping[str, tuple[float, float]] = {
-    "affine": (1.0, 0.0),
-    "leakyrelu": (0.01, 0.0),
-    "thresholdedrelu": (1.0, 0.0),
-    "scaledtanh": (1.0, 1.0),
-    "hardsigmoid": (0.2, 0.5),
-    "elu": (1.0, 0.0),
-}
-"""The default parameters of activations."""
 
 
 @converts("RNN", "GRU", "LSTM")
 def recurrent(node: Node) -> tuple[Expr, ...]:
     """The outputs of all times, and the last states."""
     cell = _CELLS[node.op]
+    kind = node.attrs.text("direction")
+    backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
+    if kind not in backwards:
+        raise ModelError(f"its direction is {kind!r}")
+    results = layer(node, cell.functions)
+    return _by_loop(node, cell, backwards[kind]) if results is None else results
+
+
+def _by_loop(node: Node, cell: Cell, backwards: Sequence[bool]) -> tuple[Expr, ...]:
+    """The same, of any network, by a loop for each direction: whether it runs backwards."""
     batch_first = bool(node.attrs.schema_default("layout"))
     x = node.emit("permute_dims", node[0], axes=(1, 0, 2)) if batch_first else node[0]
     lengths = node.get(4)
     if lengths is not None:
         lengths = node.cast(lengths, "int64")
-    kind = node.attrs.text("direction")
-    backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
-    if kind not in backwards:
-        raise ModelError(f"its direction is {kind!r}")
     directions = [
         _run(node, _direction(node, cell, x, lengths, k, reverse), x, lengths, k, batch_first)
-        for k, reverse in enumerate(backwards[kind])
+        for k, reverse in enumerate(backwards)
     ]
     outputs = node.emit("stack", Tuple(tuple(every for every, _ in directions)), axis=1)
     axis = 1 if batch_first else 0
@@ -160,32 +119,10 @@ def _direction(
         for name in ("linear_before_reset", "input_forget")
     }
     clip = node.attrs.number("clip") if node.attrs.has("clip") else 0.0
-    functions = _functions(node, cell, k)
+    functions = activations(node, cell.functions, k)
     return Direction(
         cell, reverse, projected, recurrent_weights, bias, peepholes, functions, clip, flags
     )
-
-
-def _functions(node: Node, cell: Cell, k: int) -> tuple[Activation, ...]:
-    """The activations of direction `k`; activations with parameters take them in order."""
-    count = len(cell.functions)
-    names = node.attrs.texts("activations") if node.attrs.has("activations") else ()
-    names = names or cell.functions * (k + 1)
-    if len(names) < (k + 1) * count:
-        raise ModelError(f"its activations are {list(names)}, needs {count} for each direction")
-    parameters = {
-        name: list(node.attrs.numbers(name)) if node.attrs.has(name) else []
-        for name in ("activation_alpha", "activation_beta")
-    }
-    activations: list[Activation] = []
-    for name in map(str.lower, names):
-        alpha, beta = _PARAMETERS.get(name, (0.0, 0.0))
-        if name in _PARAMETERS and parameters["activation_alpha"]:
-            alpha = parameters["activation_alpha"].pop(0)
-        if name in ("affine", "scaledtanh", "hardsigmoid") and parameters["activation_beta"]:
-            beta = parameters["activation_beta"].pop(0)
-        activations.append(Activation(name, alpha, beta))
-    return tuple(activations[k * count : (k + 1) * count])
 
 
 def _part(node: Node, tensor: Expr, k: int) -> Expr:
