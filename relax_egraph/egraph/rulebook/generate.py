@@ -25,7 +25,7 @@ from relax_egraph.egraph.rulebook.vocabulary import (
 from relax_egraph.ir.op import Op
 
 ORACLE = "relax_egraph.egraph.saturation.dim_oracle"
-"""The module of the Python functions in rules: ``canonical`` in ``dim``, ``holds`` in guards."""
+"""The module of the Python functions in rules: two in ``dim``, and ``holds`` in guards."""
 
 COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "equal", "ewise_fma"})
 """Operators that commute in their first two operands: one kernel serves both orders."""
@@ -42,6 +42,7 @@ _SORTS = (
     "(sort Floats (Vec f64))",
     "(sort DimAt (UnstableFn (i64) Dim))",
     "(sort AxisAt (UnstableFn (i64) i64))",
+    "(sort TextOf (UnstableFn (Dim) String))",
     "(sort Unary (UnstableFn (Tensor) Tensor))",
     "(sort Binary (UnstableFn (Tensor Tensor) Tensor))",
     "(sort Ternary (UnstableFn (Tensor Tensor Tensor) Tensor))",
@@ -119,7 +120,11 @@ def _texts() -> tuple[str, ...]:
     declarations = [d.text for d in vocabulary_table()]
     declarations += [demanded(function) for function in OF_ENGINE]
     rulesets = [f"(ruleset {name})" for name in (*ENGINE_RULESETS, "lower")]
-    oracle = (*_python("dim-oracle", "canonical"), *_python("dim-judge", "holds"))
+    oracle = (
+        *_python("dim-oracle", "canonical"),
+        *_python("dim-is-number", "is_number"),
+        *_python("dim-judge", "holds"),
+    )
     constants = (
         "(relation static-prefix (Shape i64))",
         "(relation const-prefix (Tensors i64))",

@@ -2,12 +2,13 @@
 
     (dim-ge a (DimSym "8"))
     -->
-    (= guard-1 (dim-text a))
-    (= true (py-to-bool (py-call (dim-judge) (py-from-string "dim-ge") (py-from-string guard-1)
-                                 (py-from-string "8"))))
+    (= guard-1 (unstable-app (unstable-fn "dim-text") a))
+    (= true (py-to-bool (py-call (dim-judge) (py-from-string (+ "dim-ge" ";" guard-1 ";" "8")))))
 
-A guard is evaluated for each match of the other premises, once the texts of its dimensions are
-known.  An expression of dimensions in a guard need not be in the e-graph.
+A guard is evaluated for each match of the other premises; its dimensions have texts by then.  The
+text is looked up: a premise ``(dim-text a)`` would join all dimensions with each match, as egglog
+joins tables before it computes `a`.  One string crosses to Python, as each argument is pickled.  An
+expression of dimensions in a guard need not be in the e-graph.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,10 +64,11 @@ def _asked(guard: Form, fresh: Iterator[str]) -> Iterator[Tree]:
     known: list[Tree] = []
     texts = [_text(argument, fresh, known) for argument in guard.items[1:]]
     yield from known
-    name = Atom(f'"{guard.head}"', guard.start)
     at = guard.start
-    arguments = (form_of("py-from-string", text, at=at) for text in (name, *texts))
-    call = form_of("py-call", form_of("dim-judge", at=at), *arguments, at=at)
+    parts = (part for text in texts for part in ('";"', text))
+    question = form_of("+", f'"{guard.head}"', *parts, at=at)
+    asked = form_of("py-from-string", question, at=at)
+    call = form_of("py-call", form_of("dim-judge", at=at), asked, at=at)
     yield form_of("=", "true", form_of("py-to-bool", call, at=at), at=at)
 
 
@@ -79,5 +81,6 @@ def _text(dim: Tree, fresh: Iterator[str], known: list[Tree]) -> Tree:
         a, b = (_text(item, fresh, known) for item in dim.items[1:])
         return form_of("+", '"("', a, f'") {DIM_OPERATORS[dim.head]} ("', b, '")"', at=at)
     name = Atom(next(fresh), at)
-    known.append(form_of("=", name, form_of("dim-text", dim, at=at), at=at))
+    text = form_of("unstable-app", form_of("unstable-fn", '"dim-text"', at=at), dim, at=at)
+    known.append(form_of("=", name, text, at=at))
     return name

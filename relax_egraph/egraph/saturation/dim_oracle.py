@@ -1,14 +1,12 @@
 """Queries of rules to sympy: the canonical text of a dimension, and the truth of a guard.
 
-Rules call these functions, so they never raise, and their results depend only on the arguments
+Rules call these functions, so they never raise, and their results depend only on the argument
 and the current assumptions.
 """
 
 from relax_egraph.ir import dims
 
-IS_NUMBER = "is-number"
-
-_QUESTIONS = {"dim-equal": dims.equal, "dim-divides": dims.divides, "dim-ge": dims.prove_ge}
+_GUARDS = {"dim-equal": dims.equal, "dim-divides": dims.divides, "dim-ge": dims.prove_ge}
 
 
 def canonical(written: str) -> str:
@@ -19,11 +17,15 @@ def canonical(written: str) -> str:
         return written
 
 
-def holds(guard: str, first: str, second: str) -> bool:
-    """Whether a guard of two dimensions, as texts, is proven; or whether the first is a number."""
-    if guard == IS_NUMBER:
-        return first.isdecimal()
+def holds(question: str) -> bool:
+    """Whether a guard of two dimensions is proven: ``"dim-ge;n * 4;8"``."""
+    guard, first, second = question.split(";")
     try:
-        return _QUESTIONS[guard](dims.parse(first), dims.parse(second))
+        return _GUARDS[guard](dims.parse(first), dims.parse(second))
     except (ValueError, ZeroDivisionError):
         return False
+
+
+def is_number(text: str) -> bool:
+    """Whether the canonical text of a dimension is a number."""
+    return text.isdecimal()
