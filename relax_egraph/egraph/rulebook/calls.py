@@ -8,7 +8,6 @@ A function is a table, which rules read like any fact.  Before each iteration th
 the values that the demands ask for, and adds them to the table (`saturation.answers`).
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -19,6 +18,7 @@ from relax_egraph.egraph.rulebook.forms import (
     Tree,
     form_of,
     forms_in,
+    is_primitive,
     variables,
     written,
 )
@@ -107,9 +107,9 @@ def _binds(tree: Tree, bound: set[str]) -> set[str]:
         return set()
     if tree.head != "=":
         inside = {name for item in tree.items[1:] for name in _binds(item, bound)}
-        return inside if _PRIMITIVE.match(tree.head) else inside | _atoms(tree)
+        return inside if is_primitive(tree.head) else inside | _atoms(tree)
     known = any(
-        variables([side]) <= bound or (isinstance(side, Form) and not _PRIMITIVE.match(side.head))
+        variables([side]) <= bound or (isinstance(side, Form) and not is_primitive(side.head))
         for side in tree.items[1:]
     )
     inside = {name for item in tree.items[1:] for name in _binds(item, bound)}
@@ -119,10 +119,3 @@ def _binds(tree: Tree, bound: set[str]) -> set[str]:
 def _atoms(form: Form) -> set[str]:
     """The variables that are arguments of `form` itself."""
     return variables(item for item in form.items[1:] if isinstance(item, Atom))
-
-
-_PRIMITIVE = re.compile(
-    r"[^a-zA-Z]|(vec|unstable|to|bool|count|ordering|py|set|map|multiset)-|"
-    r"(min|max|abs|not|and|or|log|log2|exp|sqrt|pow|neg)$"
-)
-"""Names of primitives: they compute a value of their arguments, and match no table."""

@@ -215,3 +215,14 @@ _LITERALS = (
 def is_literal(text: str) -> bool:
     """Whether an atom is a number, a text or a truth value."""
     return sort_of_literal(text) is not None
+
+
+def is_primitive(head: str) -> bool:
+    """Whether `head` is a primitive: it computes a value of its arguments, and matches no table."""
+    return bool(_PRIMITIVE.match(head))
+
+
+_PRIMITIVE = re.compile(
+    r"[^a-zA-Z]|(vec|unstable|to|bool|count|ordering|py|set|map|multiset)-|"
+    r"(min|max|abs|not|and|or|log|log2|exp|sqrt|pow|neg)$"
+)
