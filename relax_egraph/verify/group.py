@@ -195,13 +195,16 @@ class Group:
         return evidence.explained(name, [n for n in worse if self.is_unsound(n)])
 
     def is_unsound(self, name: str) -> bool:
-        """Whether a worse rule is under test itself, or is wrong below another rule, too."""
+        """Whether a worse rule is under test itself, or is wrong below another rule, too.
+
+        A deduction that nothing else reads has no other test: then it is the one to doubt.
+        """
         if name in self.chains:
             return True
         rule = next(r for i in self.fired for r in i.rules if r.name == name)
         chains = [c for p in rule.directions for c in chains_to(p, self.book)]
         others = [c for c in chains if c and c[0].rule != self.head.rule]
-        return any(map(self.is_wrong_in, others[:_READERS]))
+        return not others or any(map(self.is_wrong_in, others[:_READERS]))
 
     def is_wrong_in(self, chain: tuple[Direction, ...]) -> bool:
         """Whether trials of another `chain` find a wrong instance with the rule at its end."""
