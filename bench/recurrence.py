@@ -31,7 +31,7 @@ WANTED = 1.2
 """The minimal speed relative to the best peer."""
 
 TIMES: tuple[Sizes, ...] = ({"time": 50}, {"time": 512})
-EXTENTS = ((1, 128, 128), (1, 256, 256), (8, 256, 256))
+EXTENTS = ((1, 128, 128), (1, 256, 256), (1, 512, 512), (8, 256, 256))
 """The numbers of sequences, of features and of elements of a state."""
 
 

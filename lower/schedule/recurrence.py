@@ -1,23 +1,28 @@
 """Products that a sequential loop repeats, as those of a recurrent layer: by ``gemm_tile``.
 
 The right operand of such a product is an input, and the same in all turns of the loop: it is packed
-in strips of columns once, before the loop, or if it is constant, when the program is built.
+in strips of columns once, before the loop, or if it is constant, when the program is built.  Every
+second turn takes the strips in reverse, since the last ones are still in the cache.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.codegen.stream import ATTRIBUTE as STREAMED
 from relax_egraph.lower.intrinsics.gemm import name_of
-from relax_egraph.lower.schedule.cut import cut
+from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load, match_contraction
-from relax_egraph.lower.schedule.reductions import loops
+from relax_egraph.lower.schedule.reductions import loops as stage_loops
 from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Axis, stage_of
 from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, target_of
 from relax_egraph.tir.affine import dim_of
-from relax_egraph.tir.expr import Buffer, Imm, TirExpr, TirVar, from_dim
-from relax_egraph.tir.rewrite import variables
+from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.rewrite import loads, substitute, variables
 from relax_egraph.tir.stmt import (
     For,
     PrimFunc,
@@ -36,17 +41,28 @@ def apply(function: PrimFunc) -> Scheduled | None:
     body = writer.within(function.body, ())
     if not writer.packed:
         return None
-    return assemble(function, "recurrence", [*writer.packing, body], allocs=writer.packed)
+    result = assemble(function, "recurrence", [*writer.packing, body], allocs=writer.packed)
+    return result.with_attrs({STREAMED: _streamed(result.function, writer.turns)})
+
+
+def _streamed(function: PrimFunc, turns: Collection[TirVar]) -> tuple[int, ...]:
+    """The numbers of inputs of which each of `turns` reads another part."""
+    reads = [r for r in loads(function.body) if not _variables_of(r).isdisjoint(turns)]
+    return tuple(k for k, b in enumerate(function.inputs) if any(r.buffer is b for r in reads))
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Replaces the products in loops; collects the `packed` operands, and their `packing`."""
+    """Replaces the products in loops; collects the `packed` operands, and their `packing`.
+
+    `turns` are the variables of the sequential loops around the products.
+    """
 
     inputs: tuple[Buffer, ...]
     names: Names
     packed: list[Buffer] = field(default_factory=list[Buffer])
     packing: list[Stmt] = field(default_factory=list[Stmt])
+    turns: list[TirVar] = field(default_factory=list[TirVar])
 
     def within(self, stmt: Stmt, outer: tuple[For, ...]) -> Stmt:
         """`stmt`, which is inside of the loops `outer`."""
@@ -62,7 +78,8 @@ class _Writer:
                 product = match_contraction(stage)
                 around_b = product and _loops_around(product, outer, self.inputs)
                 if product is None or around_b is None:
-                    return loops(stage, self.names)
+                    return stage_loops(stage, self.names)
+                self.turns.append([loop.var for loop in outer if loop.kind == "serial"][-1])
                 return self._product(product, around_b)
             case _:
                 return stmt
@@ -70,17 +87,28 @@ class _Writer:
     def _product(self, p: Product, around_b: tuple[Axis, ...]) -> Stmt:
         """The product `p` in blocks of columns; its right operand depends on loops `around_b`."""
         packed = self._pack(p, around_b)
-        columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", self.names)
-        strip: TirExpr = columns.blocks[0].var if columns.blocks else ZERO
+        columns, strip = self._strips(p.column.extent)
         corner = {**p.point(ZERO, columns.start), **p.at_depth(ZERO)}
         b = packed[*(axis.var for axis in around_b), strip, 0, 0]
-        loads = (bound_load(p.a, corner), b, target_of(p, corner))
+        corners = (bound_load(p.a, corner), b, target_of(p, corner))
         depth = from_dim(p.depth.extent if p.depth else 1)
         strides = (from_dim(p.a_row), from_dim(p.a_step), _WIDTH, from_dim(p.c_row))
         size = (from_dim(p.row.extent if p.row else 1), columns.count, depth)
-        places = tuple((load.buffer, load.indices) for load in loads)
+        places = tuple((load.buffer, load.indices) for load in corners)
         call = TensorIntrinsic(name_of(packed.dtype), places, (*strides, *size, ZERO, ZERO))
         return around(columns.blocks, call)
+
+    def _strips(self, extent: Dim) -> tuple[Cut, TirExpr]:
+        """The columns in strips, and the number of a strip: they are reversed in every odd turn."""
+        columns = cut(extent, BLOCK_COLUMNS, "jo", self.names)
+        if not columns.blocks:
+            return columns, ZERO
+        (block,) = columns.blocks
+        last = from_dim(dims.sub(block.extent, 1))
+        number = block.var + self.turns[-1] % 2 * (last - block.var * 2)
+        moved = {block.var: number}
+        start, count = (substitute(e, moved) for e in (columns.start, columns.count))
+        return replace(columns, start=start, count=count), number
 
     def _pack(self, p: Product, around_b: tuple[Axis, ...]) -> Buffer:
         """The right operand of `p` in strips, each contiguous; a partial one ends with garbage."""
@@ -103,6 +131,11 @@ class _Writer:
 _WIDTH = Imm(BLOCK_COLUMNS, "int64")
 
 
+def _variables_of(load: BufferLoad) -> frozenset[TirVar]:
+    """The variables in the indices of `load`."""
+    return frozenset[TirVar]().union(*map(variables, load.indices))
+
+
 def _loops_around(
     p: Product, outer: tuple[For, ...], inputs: tuple[Buffer, ...]
 ) -> tuple[Axis, ...] | None:
@@ -110,7 +143,7 @@ def _loops_around(
 
     It is a matrix of constant extents in an input, and another loop repeats the product.
     """
-    used = frozenset[TirVar]().union(*map(variables, p.b.indices))
+    used = _variables_of(p.b)
     own = [Axis(loop.var, dim_of(loop.extent) or 0) for loop in outer if loop.var in used]
     extents = [p.column.extent, p.depth.extent if p.depth else 1, *(axis.extent for axis in own)]
     repeats = any(loop.kind == "serial" and loop.var not in used for loop in outer)
