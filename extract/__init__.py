@@ -6,6 +6,7 @@ from relax_egraph.base.lazy import load_lazily
 
 if TYPE_CHECKING:
     from relax_egraph.extract.baseline import baseline_cost as baseline_cost
+    from relax_egraph.extract.baseline import baseline_from as baseline_from
     from relax_egraph.extract.cost import Sizes as Sizes
     from relax_egraph.extract.cuts import Bounds as Bounds
     from relax_egraph.extract.effort import Effort as Effort
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from relax_egraph.extract.library import KernelLibrary as KernelLibrary
     from relax_egraph.extract.methods import METHODS as METHODS
     from relax_egraph.extract.methods import Method as Method
+    from relax_egraph.extract.offers import Offers as Offers
     from relax_egraph.extract.plain import PlainExtraction as PlainExtraction
     from relax_egraph.extract.plain import extract_egraph as extract_egraph
     from relax_egraph.extract.prices import Prices as Prices
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from relax_egraph.extract.profile import Profile as Profile
     from relax_egraph.extract.run import Extraction as Extraction
     from relax_egraph.extract.run import extract as extract
+    from relax_egraph.extract.run import extract_from as extract_from
     from relax_egraph.extract.serialize import PricedView as PricedView
     from relax_egraph.extract.serialize import serialize as serialize
     from relax_egraph.extract.serialized import SerializedEGraph as SerializedEGraph
@@ -34,17 +37,18 @@ if TYPE_CHECKING:
 load_lazily(
     __name__,
     {
-        "relax_egraph.extract.baseline": ["baseline_cost"],
+        "relax_egraph.extract.baseline": ["baseline_cost", "baseline_from"],
         "relax_egraph.extract.cost": ["Sizes"],
         "relax_egraph.extract.cuts": ["Bounds"],
         "relax_egraph.extract.effort": ["Effort", "effort_of"],
         "relax_egraph.extract.library": ["KernelLibrary"],
         "relax_egraph.extract.methods": ["METHODS", "Method"],
+        "relax_egraph.extract.offers": ["Offers"],
         "relax_egraph.extract.plain": ["PlainExtraction", "extract_egraph"],
         "relax_egraph.extract.prices": ["Prices"],
         "relax_egraph.extract.pricing": ["HINTS", "Hints", "Pricing", "price", "scenarios_of"],
         "relax_egraph.extract.profile": ["REFERENCE_PROFILE", "Level", "Profile"],
-        "relax_egraph.extract.run": ["Extraction", "extract"],
+        "relax_egraph.extract.run": ["Extraction", "extract", "extract_from"],
         "relax_egraph.extract.serialize": ["PricedView", "serialize"],
         "relax_egraph.extract.serialized": ["SerializedEGraph", "read_egraph"],
     },

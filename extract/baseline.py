@@ -8,6 +8,7 @@ from relax_egraph.extract.choices import PricedChoice, by_kernel, by_opaque, by_
 from relax_egraph.extract.free_values import free_values_of
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.nodes import fits_kernel, is_alias
+from relax_egraph.extract.offers import Offers
 from relax_egraph.extract.prices import Prices
 from relax_egraph.extract.pricing import Hints, Pricing
 from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
@@ -25,9 +26,14 @@ def baseline_cost(
     """Seconds for an unsaturated `view`, which has one node per class and no kernel classes.
 
     An elementwise operator broadcasts its operands itself if the library runs it so: encoding has
-    has made broadcasts explicit; the source program had none.
+    made broadcasts explicit; the source program had none.
     """
-    catalogue = Catalogue(view.classes, library, Pricing(profile, hints, prices))
+    return baseline_from(view, Offers(library, Pricing(profile, hints, prices)))
+
+
+def baseline_from(view: View, offers: Offers) -> float:
+    """What `baseline_cost` returns, by `offers`, which the views of a module share."""
+    catalogue = Catalogue(view.classes, offers)
     free = free_values_of(view)
     total = 0.0
     todo = [root for root in dict.fromkeys(view.roots) if root not in free.choices]

@@ -64,17 +64,13 @@ class ChoiceTable:
 
 
 def choice_table(
-    view: View,
-    catalogue: Catalogue,
-    pricing: Pricing,
-    bounds: Bounds,
-    growth_limit: int = GROWTH_LIMIT,
+    view: View, catalogue: Catalogue, bounds: Bounds, growth_limit: int = GROWTH_LIMIT
 ) -> ChoiceTable:
     """The choices of every class that the roots of `view` may need, computed inputs first.
 
     Free values have no choices.  The cost of a choice includes folding the constants that it reads.
     """
-    free = free_values_of(view, growth_limit)
+    free, pricing = free_values_of(view, growth_limit), catalogue.pricing
     nodes = reachable_nodes(view, free.choices)
     users = dict.fromkeys(nodes, 0)
     for usable in nodes.values():

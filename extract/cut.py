@@ -47,6 +47,11 @@ class Cut:
     steps: tuple[tuple[Term, tuple[int, ...]], ...]
     seconds: float
 
+    @property
+    def top(self) -> ClassId:
+        """The kernel class that the cut computes, or loads."""
+        return self.steps[-1][0].owner if self.steps else next(iter(self.terms))
+
     def structure(self, symbols: Mapping[ClassId, int]) -> Structure:
         """The structure, equal for cuts of the same kernel; `symbols` are those of the leaves."""
         return (
@@ -96,4 +101,32 @@ def grow(term: Term, parts: Sequence[Cut]) -> Cut | None:
     if term.owner in terms:
         return None
     terms[term.owner] = term
-    return trace(term.owner, terms)
+    agree = all([terms[c] is own for part in parts[1:] for c, own in part.terms.items()])
+    if not parts or not agree:
+        return trace(term.owner, terms)
+    of_child = {part.top: part for part in parts}
+    return _stacked(term, terms, [of_child[c] for c in dict.fromkeys(term.children)])
+
+
+def _stacked(term: Term, terms: Mapping[ClassId, Term], parts: Sequence[Cut]) -> Cut:
+    """`term` on top of `parts`, one for each of its children, that agree: what `trace` returns.
+
+    The steps of a part keep their order, without those that an earlier part has.
+    """
+    first, *others = parts
+    steps = list(first.steps)
+    tops = {first.top: len(steps) - 1}
+    leaves = {leaf: -1 - number for number, leaf in enumerate(first.leaves)}
+    places = {step.owner: number for number, (step, _) in enumerate(steps)} if others else {}
+    for part in others:
+        loaded = [leaves.setdefault(leaf, -1 - len(leaves)) for leaf in part.leaves]
+        computed: list[int] = []
+        for step, operands in part.steps:
+            number = places.setdefault(step.owner, len(steps))
+            computed.append(number)
+            if number == len(steps):
+                own = [computed[k] if k >= 0 else loaded[-1 - k] for k in operands]
+                steps.append((step, tuple(own)))
+        tops[part.top] = computed[-1] if computed else loaded[0]
+    steps.append((term, tuple([tops[c] for c in term.children])))
+    return Cut(terms, tuple(leaves), tuple(steps), sum([step.seconds for step, _ in steps]))

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.egraph.view import ClassId
-from relax_egraph.extract.catalogue import Catalogue, Offer
+from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cut import Cut, Term, grow, trace
+from relax_egraph.extract.offers import Offer
 
 
 @dataclass(frozen=True, slots=True)

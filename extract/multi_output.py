@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 from relax_egraph.egraph.node import STORE, Node
 from relax_egraph.egraph.view import Choice, ClassId, View
-from relax_egraph.extract.catalogue import Catalogue, Offer
+from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.choices import ChoiceTable, PricedChoice
 from relax_egraph.extract.cut import TOGETHER, Cut, Term, grow, trace
 from relax_egraph.extract.cuts import Bounds, OfferedCut
 from relax_egraph.extract.initial import InitialProgram, initial_program
+from relax_egraph.extract.offers import Offer
 from relax_egraph.extract.pairs import Pair, pairs_of
 
 _CUTS = 2
@@ -59,7 +60,7 @@ class MultiOutputKernel:
         outputs = tuple(c for c in self.priced.choice.outputs if c in wanted)
         if outputs == self.priced.choice.outputs:
             return self.priced.choice
-        cut = _restricted(self.cut, [_top(self.parts[c]) for c in outputs])
+        cut = _restricted(self.cut, [self.parts[c].top for c in outputs])
         return Choice(catalogue.kernel(cut), cut.leaves, outputs)
 
 
@@ -95,7 +96,7 @@ class _Merger:
 
     def _within(self, inner: ClassId, c: ClassId) -> Iterator[Mapping[ClassId, Cut]]:
         """Cuts of class `c` that compute `inner` on the way, each with the cut of `inner` in it."""
-        tops = {_top(cut) for cut in self._cuts(inner)}
+        tops = {cut.top for cut in self._cuts(inner)}
         for cut in _accepted(self.view, self.table, c):
             for term, _ in cut.steps[:-1]:
                 if term.owner in tops:
@@ -150,7 +151,7 @@ class _Merger:
             if free is None:
                 return None
             ordered.append(rest.pop(free))
-        tops = {_top(cut): c for c, cut in parts.items()}
+        tops = {cut.top: c for c, cut in parts.items()}
         cut = grow(_output_term(tuple(tops)), ordered)
         if cut is None:
             return None
@@ -230,8 +231,3 @@ def _restricted(cut: Cut, tops: Sequence[ClassId]) -> Cut:
 def _output_term(tops: tuple[ClassId, ...]) -> Term:
     """The term on top of a cut with several outputs."""
     return Term(_TOGETHER, Node(TOGETHER), -2, tops)
-
-
-def _top(cut: Cut) -> ClassId:
-    """The kernel class that `cut` computes."""
-    return cut.steps[-1][0].owner

@@ -16,6 +16,7 @@ from relax_egraph.extract.cuts import Bounds
 from relax_egraph.extract.effort import DEFAULT, Effort
 from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.multi_output import MultiOutputKernel, multi_output_kernels
+from relax_egraph.extract.offers import Offers
 from relax_egraph.extract.prices import Prices
 from relax_egraph.extract.pricing import Hints, Pricing
 from relax_egraph.extract.problem import Candidate, Problem, computable
@@ -33,8 +34,8 @@ class Extraction:
     ``optimal``, ``gap 1.3 %, time limit``, ``gap 0.4 %, close enough``, or ``greedy: `` and the
     reason.  `seconds` are of processor time, for the extraction itself.
 
-    `candidates` counts the choices of the problem, `kernels` the distinct structures that the
-    library was queried for, and `dropped` the cuts beyond a bound of the enumeration.  `chosen` are
+    `candidates` counts the choices of the problem, `kernels` the distinct structures of its cuts,
+    and `dropped` the cuts beyond a bound of the enumeration.  `chosen` are
     the numbers of the candidates selected, with which another search of the same problem can begin.
     """
 
@@ -72,11 +73,24 @@ def extract(
     with `known`, what an earlier search of the same view found, and loses nothing of that.  Raises
     `ExtractionError` if a root has no program.
     """
+    offers = Offers(library, Pricing(profile, hints, prices))
+    return extract_from(view, offers, growth_limit, effort=effort, known=known, bounds=bounds)
+
+
+def extract_from(
+    view: View,
+    offers: Offers,
+    growth_limit: int = GROWTH_LIMIT,
+    *,
+    effort: Effort = DEFAULT,
+    known: Extraction | None = None,
+    bounds: Bounds | None = None,
+) -> Extraction:
+    """What `extract` returns, by `offers`, which the views of a module share."""
     started = time.thread_time()
-    pricing = Pricing(profile, hints, prices)
-    catalogue = Catalogue(view.classes, library, pricing)
+    catalogue = Catalogue(view.classes, offers)
     bounds = bounds or Bounds()
-    table = choice_table(view, catalogue, pricing, bounds, growth_limit)
+    table = choice_table(view, catalogue, bounds, growth_limit)
     kernels = multi_output_kernels(view, table, catalogue, bounds)
     items, problem = _problem(view, table, kernels)
     derivable = computable(problem)

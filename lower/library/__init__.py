@@ -45,13 +45,14 @@ class Library:
         """
         if not kernel.steps or not all(map(_is_lowerable, kernel.steps)):
             return None
-        infos = [i.struct_info for i in kernel.inputs] + [s.struct_info for s in kernel.steps]
-        if any(i.dims is None or i.dtype is None for i in infos):
+        for value in (*kernel.inputs, *kernel.steps):
+            if value.struct_info.dims is None or value.struct_info.dtype is None:
+                return None
+        if len([i for i in kernel.inputs if i.scalar is None]) > self.max_inputs:
             return None
-        if sum(i.scalar is None for i in kernel.inputs) > self.max_inputs:
-            return None
-        if not all(agrees(kernel, step) for step in kernel.steps):
-            return None
+        for step in kernel.steps:
+            if not step.op.elementwise and not agrees(kernel, step):
+                return None
         names = {step.op.name for step in kernel.steps}
         if names & ATTENTION:
             return attention(kernel)
@@ -75,9 +76,12 @@ class Library:
 
 
 def _is_lowerable(step: Step) -> bool:
-    shapes = (o for o in step.operands if isinstance(o, ShapeStructInfo))
-    known = step.op.elementwise or step.op.name in KNOWN
-    return known and all(s.values is not None for s in shapes)
+    if not step.op.elementwise and step.op.name not in KNOWN:
+        return False
+    for operand in step.operands:
+        if isinstance(operand, ShapeStructInfo) and operand.values is None:
+            return False
+    return True
 
 
 def _single(kernel: Kernel, step: Step) -> Schedule:

@@ -30,25 +30,24 @@ class Step:
     """One operator inside a kernel.
 
     `operands` has one entry for each operand of `op`: the number of a value for a tensor, the
-    numbers of several for tensors, the shape itself for a shape.  `attrs` are complete, in the
-    operator's order.
+    numbers of several for tensors, the shape itself for a shape; `values` are those numbers.
+    `attrs` are complete, in the operator's order.
     """
 
     op: Op
     operands: tuple[int | tuple[int, ...] | ShapeStructInfo, ...]
     attrs: tuple[tuple[str, Attr], ...]
     struct_info: TensorStructInfo
+    values: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def values(self) -> tuple[int, ...]:
-        """The numbers of the tensor operands."""
+    def __post_init__(self) -> None:
         numbers: list[int] = []
         for operand in self.operands:
             if isinstance(operand, int):
                 numbers.append(operand)
             elif isinstance(operand, tuple):
                 numbers.extend(operand)
-        return tuple(numbers)
+        object.__setattr__(self, "values", tuple(numbers))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,12 @@ from relax_egraph.egraph.view import View
 from relax_egraph.extract import (
     REFERENCE_PROFILE,
     Hints,
-    baseline_cost,
+    Offers,
+    Pricing,
+    baseline_from,
     effort_of,
-    extract,
+    extract_from,
+    scenarios_of,
 )
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.module import IRModule
@@ -46,6 +49,7 @@ class RegionOptimizer:
         self._rules = read(session.rules)
         self._library = Library()
         self._profile = session.profile or REFERENCE_PROFILE
+        self._offered: dict[Hashable, Offers] = {}
         self._growth_limit = PassContext.current().option(GROWTH_LIMIT.key)
         if session.rules or session.without or session.schedule:
             _ = self.schedule
@@ -103,28 +107,27 @@ class RegionOptimizer:
 
     def best(self, key: Hashable, source: View, saturated: Saturated, hints: Hints) -> Priced:
         """The best program of a saturated region at the sizes `hints`, and the cost of `source`."""
-        session, view = self._session, saturated.view
         return self._cache.priced(
             key,
             hints,
             saturated,
             lambda known: Priced(
-                extract(
-                    view,
-                    self._library,
-                    profile=self._profile,
-                    hints=hints,
-                    prices=session.prices,
-                    growth_limit=self._growth_limit,
+                extract_from(
+                    saturated.view,
+                    self._offers(hints),
+                    self._growth_limit,
                     effort=self._cache.effort,
                     known=known,
                 ),
-                baseline_cost(
-                    source,
-                    self._library,
-                    profile=self._profile,
-                    hints=hints,
-                    prices=session.prices,
-                ),
+                baseline_from(source, self._offers(hints)),
             ),
         )
+
+    def _offers(self, hints: Hints) -> Offers:
+        """The offers of the library at the sizes `hints`, under the active assumptions."""
+        sizes = tuple((weight, *sorted(of.items())) for weight, of in scenarios_of(hints))
+        key = (sizes, assumptions.active())
+        if key not in self._offered:
+            pricing = Pricing(self._profile, hints, self._session.prices)
+            self._offered[key] = Offers(self._library, pricing)
+        return self._offered[key]

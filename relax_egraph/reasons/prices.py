@@ -7,6 +7,7 @@ from relax_egraph.egraph.node import OPAQUE, TUPLE_GET, WHOLE
 from relax_egraph.extract import Prices, Profile
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cost import VIEW
+from relax_egraph.extract.offers import Offers
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.lower.library import Library
@@ -26,7 +27,7 @@ def seconds_of(
         if id(region) not in priced:
             hints = [(s.weight, s.sizes) for s in region.priced_at]
             at = Pricing(profile, hints, prices)
-            priced[id(region)] = at, Catalogue(view.classes, library, at)
+            priced[id(region)] = at, Catalogue(view.classes, Offers(library, at))
         pricing, catalogue = priced[id(region)]
         if all(view.classes[c].is_const for c in one.choice.outputs):
             return 0.0  # computed once, before the program runs

@@ -18,6 +18,7 @@ from relax_egraph.extract.choices import ChoiceTable, choice_table
 from relax_egraph.extract.components import components
 from relax_egraph.extract.cut import TOGETHER, Cut, Term, grow, trace
 from relax_egraph.extract.cuts import Bounds
+from relax_egraph.extract.offers import Offers
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.extract.problem import Candidate, Problem
 from relax_egraph.ir.kernel import Kernel
@@ -54,9 +55,8 @@ def graphs(draw: st.DrawFn, most: int = 6) -> tuple[Graph, tuple[ClassId, ...]]:
 
 
 def searched(view: View, bounds: Bounds) -> tuple[ChoiceTable, Catalogue]:
-    pricing = Pricing(REFERENCE_PROFILE)
-    catalogue = Catalogue(view.classes, Library(), pricing)
-    return choice_table(view, catalogue, pricing, bounds), catalogue
+    catalogue = Catalogue(view.classes, Offers(Library(), Pricing(REFERENCE_PROFILE)))
+    return choice_table(view, catalogue, bounds), catalogue
 
 
 def all_cuts(view: View, catalogue: Catalogue, *tops: ClassId) -> Iterator[Cut]:

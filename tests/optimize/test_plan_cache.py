@@ -98,10 +98,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is not read but made, in order."""
     done: list[str] = []
-    for name in ("saturate", "extract"):
+    for name in ("saturate", "extract_from"):
 
         def noted(name: str, do: Callable[..., Any], *args: Any, **how: Any) -> Any:
-            done.append(name)
+            done.append(name.removesuffix("_from"))
             return do(*args, **how)
 
         monkeypatch.setattr(REGIONS, name, partial(noted, name, getattr(REGIONS, name)))
