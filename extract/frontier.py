@@ -3,17 +3,16 @@
 Classes are decided users first.  The state is the *frontier*: the set of undecided classes that the
 decided ones need, with the least cost of reaching it.  A state is pruned if another costs no more
 and needs a subset, or if it cannot lead to a solution as cheap as a known one: by its cost and a
-lower bound of the rest, or by what its candidates cost beyond the bound of a relaxation.  The
+lower bound of the rest, or by what its candidates cost beyond a proven bound.  The
 classes of a cycle are decided together.
 """
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relax_egraph.extract.problem import Problem, Solution
 from relax_egraph.extract.prune import Pruned
-from relax_egraph.extract.relaxation import Relaxation
 
 MAX_PER_CYCLE = 1_000
 """How many selections for the classes of one cycle are enumerated."""
@@ -29,7 +28,7 @@ _SLACK = 1e-9
 class _Step:
     """A transition: the candidates `chosen` at `cost`, which need the classes `wanted`.
 
-    No solution with them costs less than the bound of the relaxation and `extra`.
+    No solution with them costs less than the proven bound and `extra`.
     """
 
     cost: float
@@ -52,15 +51,26 @@ class _TooWideError(Exception):
     """There are more frontiers, or more selections for a cycle, than the limit; or no time."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fixing:
+    """No solution costs less than `bound`; none with candidate n less than ``bound + extra[n]``.
+
+    A candidate that is not in `extra` adds nothing.
+    """
+
+    bound: float = 0.0
+    extra: Mapping[int, float] = field(default_factory=dict[int, float])
+
+
 def solve(
-    problem: Problem, pruned: Pruned, relaxed: Relaxation, known: float, limit: int, end: float
+    problem: Problem, pruned: Pruned, proven: Fixing, known: float, limit: int, end: float
 ) -> Solution | None:
     """An optimal solution; ``None`` if it takes more than `limit` frontiers, or time after `end`.
 
     `known` is the cost of some solution.
     """
     try:
-        return _Search(problem, pruned, relaxed).best(known, limit, end)
+        return _Search(problem, pruned, proven).best(known, limit, end)
     except _TooWideError:
         return None
 
@@ -68,11 +78,11 @@ def solve(
 class _Search:
     """Sets of classes are bits, users before their inputs; the bits of a component are adjacent."""
 
-    def __init__(self, problem: Problem, pruned: Pruned, relaxed: Relaxation) -> None:
+    def __init__(self, problem: Problem, pruned: Pruned, proven: Fixing) -> None:
         self._problem = problem
-        self._relaxed = relaxed
+        self._proven = proven
         self._pruned = pruned
-        self._order = list(pruned.options)[::-1]
+        self._order = _depth_first(problem, pruned)
         self._bit = {c: 1 << place for place, c in enumerate(self._order)}
         self._group = [pruned.component[c] for c in self._order]
         members: dict[int, int] = {}
@@ -91,7 +101,7 @@ class _Search:
         final: dict[int, _Arrival] = {}
         (arrivals[self._next(start)] if start else final)[start] = _Arrival(0.0, 0.0, 0, ())
         most, expanded = known * (1 + _SLACK), 0
-        most_extra = most - self._relaxed.bound
+        most_extra = most - self._proven.bound
         for group, members in self._members.items():
             reached = arrivals[group]
             for frontier in _undominated(reached):
@@ -177,8 +187,40 @@ class _Search:
             for d in self._inputs(number):
                 wanted |= 0 if d in chosen else self._bit[d]
         cost = sum(self._problem.candidates[number].cost for number in chosen.values())
-        extra = sum(self._relaxed.extra[number] for number in chosen.values())
+        extra = sum(self._proven.extra.get(number, 0.0) for number in chosen.values())
         return _Step(cost, extra, wanted, tuple(chosen.values()))
+
+
+def _depth_first(problem: Problem, pruned: Pruned) -> list[int]:
+    """The classes, users before their inputs, those of a component together.
+
+    What the last classes need comes next: of parallel branches one is decided after the other, so
+    that a frontier has few classes.
+    """
+    members: dict[int, list[int]] = {}
+    for c in list(pruned.options)[::-1]:
+        members.setdefault(pruned.component[c], []).append(c)
+    inputs: dict[int, list[int]] = {}
+    waiting = dict.fromkeys(members, 0)
+    for component, classes in members.items():
+        needed = (
+            d for c in classes for n in pruned.options[c] for d in problem.candidates[n].inputs
+        )
+        below = dict.fromkeys(pruned.component[d] for d in needed)
+        below.pop(component, None)
+        inputs[component] = list(below)
+        for k in below:
+            waiting[k] += 1
+    order: list[int] = []
+    ready = [component for component, users in waiting.items() if not users]
+    while ready:
+        component = ready.pop()
+        order += members[component]
+        for k in inputs[component]:
+            waiting[k] -= 1
+            if not waiting[k]:
+                ready.append(k)
+    return order
 
 
 def _undominated(reached: Mapping[int, _Arrival]) -> list[int]:

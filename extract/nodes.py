@@ -48,16 +48,30 @@ def usable_nodes(
     """The nodes of class `c` that extraction may choose; none for a free value.
 
     A kernel never computes what it can load as a constant: it only moves it, or widens it from
-    fewer bits.
+    fewer bits.  A broadcast of a free value is never computed in another way.
     """
     if c in free:
         return ()
     nodes = classes[c].nodes
+    if any(_repeats_free(classes, n, free) for n in nodes):
+        return tuple(n for n in nodes if n.op in ("broadcast_to", LOAD, STORE))
     loaded = (n.operands[0] for n in nodes if n.op == LOAD)
     if any(k in free and is_constant(classes[k]) for k in loaded):
         moving = (LOAD, *MOVEMENT)
         return tuple(n for n in nodes if n.op in moving or _widens(classes, c, n))
     return nodes
+
+
+def _repeats_free(
+    classes: Mapping[ClassId, EClass], node: ENode, free: Mapping[ClassId, Choice]
+) -> bool:
+    """Whether `node` is a broadcast of a free value, or of a load of one."""
+    if node.op != "broadcast_to":
+        return False
+    (source,) = node.operands
+    return source in free or any(
+        n.op == LOAD and n.operands[0] in free for n in classes[source].nodes
+    )
 
 
 def _widens(classes: Mapping[ClassId, EClass], c: ClassId, node: ENode) -> bool:

@@ -128,14 +128,14 @@ def _problem(
 ) -> tuple[list[_Item], Problem]:
     """The selection problem, and the item that each of its candidates stands for.
 
-    Free values are not in it.  A choice that mentions a symbol bound by a match_cast of the view
-    depends on that match_cast.
+    Free values are not in it, nor choices that need the same classes as a cheaper one.  A choice
+    that mentions a symbol bound by a match_cast of the view depends on that match_cast.
     """
     free = table.free.choices.keys()
     binders = _binders(view, table)
 
     def needed(choice: Choice) -> frozenset[ClassId]:
-        inputs = frozenset(choice.inputs) - free
+        inputs = frozenset(choice.inputs).difference(free)
         if not binders:
             return inputs
         return inputs | {binders[s] for s in mentioned(choice, view) if s in binders}
@@ -143,9 +143,12 @@ def _problem(
     items: list[_Item] = []
     candidates: list[Candidate] = []
     for c, choices in table.by_class.items():
-        for priced in choices:
+        cheapest: dict[frozenset[ClassId], PricedChoice] = {}
+        for priced in sorted(choices, key=lambda priced: priced.cost):
+            cheapest.setdefault(needed(priced.choice), priced)
+        for inputs, priced in cheapest.items():
             items.append(priced.choice)
-            candidates.append(Candidate(c, needed(priced.choice), priced.cost))
+            candidates.append(Candidate(c, inputs, priced.cost))
     for group, kernel in enumerate(kernels, max(view.classes, default=0) + 1):
         items.append(kernel)
         candidates.append(Candidate(group, needed(kernel.priced.choice), kernel.priced.cost))

@@ -1,9 +1,10 @@
 """The search for the cheapest solution: contract, prune, decompose, solve, combine.
 
-Barriers prove a bound of a subproblem: first by dual ascent, then as rows of a linear relaxation.
-Both fix candidates that no solution better than the incumbent takes (reduced-cost fixing); the rest
-is smaller, and may decompose again.  What stays open is solved by dynamic programming over
-frontiers, or, if it is too wide for that, by a MIP solver.
+A subproblem that is long rather than wide is solved by dynamic programming over frontiers.  Of
+others barriers prove a bound: first by dual ascent, then as rows of a linear relaxation.  Both fix
+candidates that no solution better than the incumbent takes (reduced-cost fixing); the rest is
+smaller, and may decompose again.  What stays open is left to frontiers once more, which bounds now
+exclude, and, if it is too wide for that, to a MIP solver.
 """
 
 import math
@@ -25,6 +26,9 @@ from relax_egraph.extract.subproblems import subproblems_of
 
 ASCENT_WORK = 300_000
 """How many candidates an ascent looks at."""
+
+FEW_FRONTIERS = 8_000
+"""How many frontiers are expanded before bounds are proven: chains of layers take fewer."""
 
 MAX_FRONTIERS = 20_000
 """How many frontiers are expanded before a subproblem goes to the MIP solver."""
@@ -131,6 +135,10 @@ class Search:
             return incumbent
         if not self._left():
             return replace(incumbent, stopped=TIME_LIMIT)
+        if exact := self._by_frontiers(
+            problem, pruned, frontier.Fixing(), incumbent, FEW_FRONTIERS
+        ):
+            return exact
         tried = ascents(problem, pruned, ASCENT_WORK)
         best = max(tried, key=lambda ascent: ascent.bound)
         incumbent = incumbent.proven(best.bound, Source.ASCENT)
@@ -164,9 +172,22 @@ class Search:
             return incumbent.updated(self._among(problem, kept, own))
         if incumbent.cost - incumbent.bound <= self.gap * incumbent.cost:
             return replace(incumbent, stopped=CLOSE)
-        exact = frontier.solve(problem, pruned, relaxed, incumbent.cost, MAX_FRONTIERS, self.end)
+        proven = frontier.Fixing(relaxed.bound, relaxed.extra)
+        exact = self._by_frontiers(problem, pruned, proven, incumbent, MAX_FRONTIERS)
+        return exact or self._by_solver(problem, pruned, relaxed.rows, incumbent)
+
+    def _by_frontiers(
+        self,
+        problem: Problem,
+        pruned: Pruned,
+        proven: frontier.Fixing,
+        incumbent: Incumbent,
+        limit: int,
+    ) -> Incumbent | None:
+        """An optimal solution; ``None`` if it takes more than `limit` frontiers."""
+        exact = frontier.solve(problem, pruned, proven, incumbent.cost, limit, self.end)
         if exact is None:
-            return self._by_solver(problem, pruned, relaxed.rows, incumbent)
+            return None
         cost = math.fsum(problem.candidates[number].cost for number in exact.values())
         return Incumbent(exact, cost, cost, Source.FRONTIERS)
 

@@ -1,23 +1,24 @@
 """What makes a problem smaller keeps a best solution, and what proves a bound proves it."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from relax_egraph.extract import mip, search
+from relax_egraph.extract import frontier, mip, search
 from relax_egraph.extract.certificate import certify, cheapest
 from relax_egraph.extract.contract import contract
-from relax_egraph.extract.dual_ascent import Ascent, ascents
 from relax_egraph.extract.greedy import greedy
 from relax_egraph.extract.problem import (
     Candidate,
     Problem,
     Selection,
+    Solution,
     computable,
     in_order,
 )
-from relax_egraph.extract.prune import Pruned, prune
+from relax_egraph.extract.prune import prune
 from relax_egraph.extract.relaxation import relaxation_at
 from relax_egraph.extract.rows import rows_of
 from tests.extract.test_select import made, random_problem
@@ -110,11 +111,13 @@ def test_parts_that_differ_in_numbers_only_are_solved_once(
     problem = Problem(tuple(chain), tuple(4 * k + 4 for k in range(50)))
     solved: list[Problem] = []
 
-    def counted(part: Problem, pruned: Pruned, work: int) -> tuple[Ascent, ...]:
-        solved.append(part)
-        return ascents(part, pruned, work)
+    solve = frontier.solve
 
-    monkeypatch.setattr(search, "ascents", counted)
+    def counted(part: Problem, *rest: Any) -> Solution | None:
+        solved.append(part)
+        return solve(part, *rest)
+
+    monkeypatch.setattr(frontier, "solve", counted)
 
     found = search.Search(math.inf).best(problem)
 
