@@ -193,7 +193,7 @@ WORK: Mapping[str, Work] = {
     **dict.fromkeys(("nn.rms_norm", "nn.batch_norm"), each(3)),
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), _attention),
     "nn.rotary_embedding": each(3),
-    **dict.fromkeys(("nn.lstm", "nn.gru"), _recurrent),
+    **dict.fromkeys(("nn.rnn", "nn.lstm", "nn.gru"), _recurrent),
     "nn.cross_entropy_with_logits": each_read(2),
     "nn.nll_loss": each_read(1),
 }

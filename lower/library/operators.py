@@ -69,7 +69,7 @@ OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), ATTENTION),
     "nn.rotary_embedding": Schedule("movement", flops=0.5, bandwidth=0.4),
     "einsum": CONTRACTION,
-    **dict.fromkeys(("nn.lstm", "nn.gru"), RECURRENT),
+    **dict.fromkeys(("nn.rnn", "nn.lstm", "nn.gru"), RECURRENT),
     **dict.fromkeys(("image.resize2d", "image.resize3d"), RESIZED),
     **dict.fromkeys(("image.grid_sample", "image.roi_align"), RESIZED),
     **{f"nn.adaptive_avg_pool{r}d": ROWS for r in (1, 2, 3)},

@@ -60,10 +60,10 @@ syntax keyword eggOperator R.nn.group_norm R.nn.gru R.nn.instance_norm R.nn.laye
 syntax keyword eggOperator R.nn.leakyrelu R.nn.log_softmax R.nn.lstm R.nn.max_pool1d
 syntax keyword eggOperator R.nn.max_pool2d R.nn.max_pool3d R.nn.nll_loss R.nn.pad
 syntax keyword eggOperator R.nn.pixel_shuffle R.nn.prelu R.nn.relu R.nn.relu6 R.nn.rms_norm
-syntax keyword eggOperator R.nn.rotary_embedding R.nn.selu R.nn.silu R.nn.softmax R.nn.softplus
-syntax keyword eggOperator R.none R.nonzero R.not_equal R.one_hot R.ones R.ones_like R.outer
-syntax keyword eggOperator R.permute_dims R.power R.prim_less_equal R.prod R.quantize R.repeat
-syntax keyword eggOperator R.reshape R.reverse_sequence R.right_shift R.round R.rsqrt
+syntax keyword eggOperator R.nn.rnn R.nn.rotary_embedding R.nn.selu R.nn.silu R.nn.softmax
+syntax keyword eggOperator R.nn.softplus R.none R.nonzero R.not_equal R.one_hot R.ones R.ones_like
+syntax keyword eggOperator R.outer R.permute_dims R.power R.prim_less_equal R.prod R.quantize
+syntax keyword eggOperator R.repeat R.reshape R.reverse_sequence R.right_shift R.round R.rsqrt
 syntax keyword eggOperator R.scatter_elements R.scatter_nd R.shape_to_tensor R.sigmoid R.sign
 syntax keyword eggOperator R.sin R.sinh R.size R.slice_scatter R.sort R.split R.sqrt R.square
 syntax keyword eggOperator R.squeeze R.stack R.std R.strided_slice R.subtract R.sum R.take R.tan

@@ -12,8 +12,30 @@ _Step: TypeAlias = Callable[[Array, tuple[Array, ...], int], tuple[Array, ...]]
 """Maps the projected input of a time, the states, and a direction to the next states."""
 
 
+def _rnn(
+    projected: Array,
+    recurrence: Array,
+    hidden: Array,
+    lengths: Array | None = None,
+    *,
+    direction: str,
+) -> tuple[Array, ...]:
+    weights = recurrence.astype(np.float64)
+
+    def step(x: Array, states: tuple[Array, ...], d: int) -> tuple[Array, ...]:
+        return (np.tanh(x + states[0] @ weights[d]),)
+
+    return _run(step, 1, projected, recurrence, (hidden,), lengths, direction)
+
+
 def _lstm(
-    projected: Array, recurrence: Array, hidden: Array, cell: Array, *, direction: str
+    projected: Array,
+    recurrence: Array,
+    hidden: Array,
+    cell: Array,
+    lengths: Array | None = None,
+    *,
+    direction: str,
 ) -> tuple[Array, ...]:
     weights = recurrence.astype(np.float64)
 
@@ -23,7 +45,7 @@ def _lstm(
         c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
         return _sigmoid(o) * np.tanh(c), c
 
-    return _run(step, 4, projected, recurrence, (hidden, cell), direction)
+    return _run(step, 4, projected, recurrence, (hidden, cell), lengths, direction)
 
 
 def _gru(
@@ -31,6 +53,7 @@ def _gru(
     recurrence: Array,
     hidden: Array,
     bias: Array | None = None,
+    lengths: Array | None = None,
     *,
     direction: str,
     reset_after: bool,
@@ -48,7 +71,7 @@ def _gru(
         candidate = np.tanh(x[:, 2 * size :] + product)
         return ((1 - z) * candidate + z * h,)
 
-    return _run(step, 3, projected, recurrence, (hidden,), direction)
+    return _run(step, 3, projected, recurrence, (hidden,), lengths, direction)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -61,6 +84,7 @@ def _run(
     projected: Array,
     recurrence: Array,
     states: tuple[Array, ...],
+    lengths: Array | None,
     direction: str,
 ) -> tuple[Array, ...]:
     """The hidden states of all times, and the last states, rounded once."""
@@ -70,19 +94,23 @@ def _run(
         raise ValueError("recurrence does not fit the projected input")
     if any(s.shape != (count, batch, size) for s in states):
         raise ValueError(f"a state needs shape {(count, batch, size)}")
+    if lengths is not None and lengths.shape != (batch,):
+        raise ValueError(f"lengths has shape {lengths.shape}, needs {(batch,)}")
+    ends = np.full(batch, times) if lengths is None else np.minimum(lengths, times)
     inputs = projected.astype(np.float64).reshape(times, batch, count, gates * size)
     every = np.zeros((times, batch, count, size))
-    last = [np.zeros((count, batch, size)) for _ in states]
+    last = [s.astype(np.float64) for s in states]
     for d in range(count):
-        now: tuple[Array, ...] = tuple(s[d].astype(np.float64) for s in states)
         is_reverse = direction == "reverse" or d == 1
-        for t in reversed(range(times)) if is_reverse else range(times):
-            now = step(inputs[t, :, d], now, d)
-            every[t, :, d] = now[0]
-        for result, state in zip(last, now, strict=True):
-            result[d] = state
+        for t in range(times):
+            rows = np.flatnonzero(t < ends)
+            at = ends[rows] - 1 - t if is_reverse else t
+            now = step(inputs[at, rows, d], tuple(s[d, rows] for s in last), d)
+            every[at, rows, d] = now[0]
+            for state, new in zip(last, now, strict=True):
+                state[d, rows] = new
     results: list[Any] = [every.reshape(times, batch, count * size), *last]
     return tuple(r.astype(projected.dtype) for r in results)
 
 
-REFERENCE: Mapping[str, Reference] = {"nn.lstm": _lstm, "nn.gru": _gru}
+REFERENCE: Mapping[str, Reference] = {"nn.rnn": _rnn, "nn.lstm": _lstm, "nn.gru": _gru}

@@ -1,4 +1,4 @@
-"""LSTM and GRU nodes: one operator for the usual ones, which computes what the loop does."""
+"""Recurrent nodes: one operator for the usual ones, which computes what the loop does."""
 
 from typing import Any
 
@@ -9,11 +9,13 @@ import relax_egraph as rx
 from relax_egraph.ir.expr import Call
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.walk import post_order_visit
-from tests.support.onnx_models import Array
 from tests.support.onnx_nodes import OptionalArray, floats, one_node, run
 
 FEATURES, SIZE, BATCH, TIMES = 3, 5, 2, 4
-GATES = {"LSTM": 4, "GRU": 3}
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+ENDLESS: dict[str, Any] = {"clip": 1e30}
+"""A limit, which only the loop has."""
+
 WAYS: list[dict[str, Any]] = [
     {"direction": "reverse"},
     {"direction": "bidirectional", "layout": 1},
@@ -21,13 +23,14 @@ WAYS: list[dict[str, Any]] = [
 
 
 def operands_of(op: str, how: dict[str, Any]) -> list[OptionalArray]:
-    """Input, weights, recurrence, bias, no lengths, and the first states."""
+    """Input, weights, recurrence, bias, lengths if the batch is first, and the first states."""
     count, width = 2 if how.get("direction") == "bidirectional" else 1, GATES[op] * SIZE
     x, states = floats(TIMES, BATCH, FEATURES), floats(count, BATCH, SIZE)
     if how.get("layout"):
         x, states = x.swapaxes(0, 1).copy(), states.swapaxes(0, 1).copy()
     w, r, b = floats(count, width, FEATURES), floats(count, width, SIZE), floats(count, 2 * width)
-    return [x, w, r, b, None, *[states] * (GATES[op] - 2)]
+    lengths = np.array([TIMES, 2], np.int32) if how.get("layout") else None
+    return [x, w, r, b, lengths, *[states] * (2 if op == "LSTM" else 1)]
 
 
 def known(operands: list[OptionalArray]) -> dict[str, Any]:
@@ -50,27 +53,20 @@ def operators_of(op: str, operands: list[OptionalArray], how: dict[str, Any]) ->
     return names
 
 
-def with_lengths(operands: list[OptionalArray]) -> list[OptionalArray]:
-    """The same network with lengths of all sequences, which only the loop reads."""
-    lengths: Array = np.full(BATCH, TIMES, np.int32)
-    return [*operands[:4], lengths, *operands[5:]]
-
-
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize(
-    ("op", "flags"), [("LSTM", {}), ("GRU", {}), ("GRU", {"linear_before_reset": 1})]
+    ("op", "flags"), [("RNN", {}), ("LSTM", {}), ("GRU", {}), ("GRU", {"linear_before_reset": 1})]
 )
 def test_a_layer_is_one_operator_that_computes_what_the_loop_does(
     op: str, flags: dict[str, Any], how: dict[str, Any]
 ) -> None:
     operands, how = operands_of(op, how), {**how, **flags}
-    loop = with_lengths(operands)
 
     assert f"nn.{op.lower()}" in operators_of(op, operands, how)
-    assert f"nn.{op.lower()}" not in operators_of(op, loop, how)
+    assert f"nn.{op.lower()}" not in operators_of(op, operands, {**how, **ENDLESS})
     results = zip(
         run(op, *operands, **known(operands), **how),
-        run(op, *loop, **known(loop), **how),
+        run(op, *operands, **known(operands), **how, **ENDLESS),
         strict=True,
     )
     for one, other in results:

@@ -57,6 +57,21 @@ def test_a_reverse_layer_runs_on_reversed_inputs() -> None:
         np.testing.assert_allclose(last, forward[1:], rtol=1e-5)
 
 
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_a_sequence_with_a_length_is_a_shorter_sequence(direction: str) -> None:
+    x, recurrence, *states = OPERANDS
+    lengths = np.array([5, 2, 0])
+
+    for every, *last in both("nn.lstm", *OPERANDS, lengths, direction=direction):
+        for k, end in enumerate(lengths):
+            alone = [x[:end, k : k + 1], recurrence, *(s[:, k : k + 1] for s in states)]
+            expected = computed("nn.lstm", *alone, direction=direction)
+            np.testing.assert_allclose(every[:end, k : k + 1], expected[0], rtol=1e-5)
+            np.testing.assert_array_equal(every[end:, k], 0)
+            for state, other in zip(last, expected[1:], strict=True):
+                np.testing.assert_allclose(state[:, k : k + 1], other, rtol=1e-5)
+
+
 def test_both_directions_are_side_by_side() -> None:
     one = [computed("nn.lstm", *OPERANDS, direction=d) for d in ("forward", "reverse")]
     twice = (np.concatenate([o, o], 2 if k == 0 else 0) for k, o in enumerate(OPERANDS))
@@ -97,6 +112,8 @@ REFUSED: list[tuple[tuple[Expr, ...], dict[str, Attr], str]] = [
         {"direction": "up"},
         'direction is "up", needs "forward", "reverse" or "bidirectional"',
     ),
+    ((*LAYER, of(b, 1, dtype="int64")), BOTH, "lengths has rank 2, needs 1"),
+    ((*LAYER, of(b, dtype="int32")), BOTH, "lengths is of int32, needs int64"),
     (LAYER, {}, "recurrence has shape (2, 4, 16), needs (1, 4, 16)"),
     ((of(t, b, 16), *LAYER[1:]), BOTH, "projected has shape (t, b, 16), needs (t, b, 32)"),
     ((*LAYER[:3], of(2, 7, 5)), BOTH, "cell has shape (2, 7, 5), needs (2, b, 4)"),

@@ -1,12 +1,12 @@
-"""LSTM and GRU nodes as one operator: ``R.nn.lstm`` or ``R.nn.gru`` of one product of all inputs.
+"""RNN, LSTM and GRU nodes as one operator, such as ``R.nn.lstm``, of one product of all inputs.
 
-All directions are in one product.  Nodes with other activations, clipping, peepholes, coupled gates
-or lengths of sequences have no such operator, nor have those with weights of unknown extents.
+All directions are in one product.  Nodes with other activations, clipping, peepholes or coupled
+gates have no such operator, nor have those with weights of unknown extents.
 """
 
 from dataclasses import dataclass
 
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Tuple
 from relax_egraph.ir.ops.recurrence import DIRECTIONS
@@ -36,11 +36,15 @@ def layer(node: Node, activations: tuple[str, ...]) -> tuple[Expr, ...] | None:
     of = _layer(node) if _is_usual(node, activations) else None
     if of is None:
         return None
-    count = {"LSTM": 2, "GRU": 1}[node.op]
-    start = [_state(of, place) for place in _STATES[:count]]
+    start = [_state(of, place) for place in _STATES[: 2 if node.op == "LSTM" else 1]]
     own, theirs = _biases(of)
     recurrence = node.emit("permute_dims", node[2], axes=(0, 2, 1))
-    operands = [_projected(of, own), recurrence, *start, *([] if theirs is None else [theirs])]
+    operands = [_projected(of, own), recurrence, *start]
+    lengths = node.get(_LENGTHS)
+    if node.op == "GRU" and not (theirs is None and lengths is None):
+        operands.append(_zeros(of, of.directions, of.size) if theirs is None else theirs)
+    if lengths is not None:
+        operands.append(node.cast(lengths, "int64"))
     attrs: dict[str, Attr] = {"direction": node.attrs.text("direction")}
     if node.op == "GRU":
         attrs["reset_after"] = _resets_after(node)
@@ -55,7 +59,7 @@ def layer(node: Node, activations: tuple[str, ...]) -> tuple[Expr, ...] | None:
 
 def _is_usual(node: Node, activations: tuple[str, ...]) -> bool:
     """Whether the operator computes `node`: its activations are usual, and its states unlimited."""
-    if node.op not in ("LSTM", "GRU") or node.has(_LENGTHS) or node.has(_PEEPHOLES):
+    if node.has(_PEEPHOLES):
         return False
     names = node.attrs.texts("activations") if node.attrs.has("activations") else ()
     usual = [name.lower() for name in activations * DIRECTIONS[node.attrs.text("direction")]]
@@ -87,8 +91,7 @@ def _state(of: _Layer, place: int) -> Expr:
     """A first state: operand `place`, or 0."""
     node = of.node
     if not node.has(place):
-        shape = ShapeExpr((of.directions, of.batch, of.size))
-        return node.emit("zeros", shape, dtype=node.dtype(0))
+        return _zeros(of, of.directions, of.batch, of.size)
     if of.batch_first:
         return node.emit("permute_dims", node[place], axes=(1, 0, 2))
     return node[place]
@@ -100,13 +103,17 @@ def _biases(of: _Layer) -> tuple[Expr | None, Expr | None]:
     if not node.has(3):
         return None, None
     own, theirs = node.fields(node.emit("split", node[3], indices_or_sections=2, axis=1))
-    if node.op == "LSTM" or not _resets_after(node):
+    if node.op != "GRU" or not _resets_after(node):
         return node.emit("add", own, theirs), None
     cut = node.emit("split", theirs, indices_or_sections=(2 * of.size,), axis=1)
     gates, reset = node.fields(cut)
-    rest = node.emit("zeros", ShapeExpr((of.directions, of.size)), dtype=dtype_of(theirs))
+    rest = _zeros(of, of.directions, of.size)
     padded = node.emit("concat", Tuple((gates, rest)), axis=1)
     return node.emit("add", own, padded), reset
+
+
+def _zeros(of: _Layer, *shape: Dim) -> Expr:
+    return of.node.emit("zeros", ShapeExpr(shape), dtype=of.node.dtype(0))
 
 
 def _projected(of: _Layer, bias: Expr | None) -> Expr:
