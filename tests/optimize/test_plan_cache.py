@@ -71,6 +71,19 @@ def main(x: R.Tensor(("n", 8), "float32"), y: R.Tensor(ndim=2, dtype="float32"))
 )
 """A check, a tuple, sizes that are computed, a call that rules do not look into."""
 
+ATTENTION = rx.parse(
+    """
+@R.function
+def main(x: R.Tensor((1, 4, "n", 16), "float32")):
+    with R.dataflow():
+        lv0 = R.permute_dims(x, axes=[0, 2, 1, 3])
+        gv = R.nn.attention(lv0, lv0, lv0)
+        R.output(gv)
+    return gv
+"""
+)
+"""A kernel of an operator that has an operand left out."""
+
 TWICE = """
 @R.function
 def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, 64), "float32"),
@@ -127,6 +140,7 @@ CASES: dict[str, Callable[[], Explanation]] = {
     "assuming": lambda: rx.explain(DENSE, assume=["n % 8 == 0"]),
     "within a tolerance": lambda: rx.explain(DENSE, tolerance=0.02, hints={"n": 1}),
     "what rules do not look into": lambda: rx.explain(MIXED),
+    "an operand that is left out": lambda: rx.explain(ATTENTION),
 }
 
 

@@ -89,7 +89,7 @@ class _Choices:
     def _step(self, number: int, name: Data, operands: Data, attrs: Data, info: Data) -> Step:
         """The step that makes value `number`, of those before it."""
         op, values = op_of(name), tuple(_operand(o, number) for o in operands)
-        check(len(values) == len(op.operands))
+        check(op.required <= len(values) <= len(op.operands))
         return Step(op, values, attrs_of(attrs), self._infos[whole(info)])
 
 
