@@ -78,6 +78,22 @@ def bindings_of(seq: SeqExpr) -> Iterator[Binding]:
         yield from block.bindings
 
 
+def sequences_of(function: Function) -> Iterator[SeqExpr]:
+    """The sequences of bindings of `function`: its body, branches, bodies of local functions."""
+    waiting = [function.body]
+    while waiting:
+        seq = waiting.pop()
+        yield seq
+        for binding in bindings_of(seq):
+            match binding.value:
+                case If(true_branch=true, false_branch=false):
+                    waiting += (true, false)
+                case Function(body=body):
+                    waiting.append(body)
+                case _:
+                    pass
+
+
 def post_order_visit(expr: Expr, f: Callable[[Expr], object]) -> None:
     """Call `f` on every expression of `expr` after those inside it; on a variable at each use."""
     for child in children(expr):

@@ -25,6 +25,7 @@ from relax_egraph.extract import (
 from relax_egraph.ir.demands import Demand
 from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
+from relax_egraph.optimize.prepare import Step
 from relax_egraph.optimize.sizes import Scenario, assumed_in, at_assumed
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Explanation:
     Costs are in seconds, by the cost model; of several plans they are the mean.  `weights` are
     stored in fewer bits, within the tolerance.  `placed` are all regions, at their places in the
     functions of the module.  `demands` are conditions on sizes that the program checks, because
-    its operators refuse other sizes.
+    its operators refuse other sizes.  `steps` changed the module before it was planned.
     """
 
     module: IRModule
@@ -150,6 +151,7 @@ class Explanation:
     weights: tuple[StoredWeights, ...] = ()
     placed: tuple[PlacedRegion, ...] = ()
     demands: tuple[Demand, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     @property
     def regions(self) -> tuple[RegionReport, ...]:
@@ -201,6 +203,8 @@ class Explanation:
         for name, count in self.rules.items():
             table.add_row(name, str(count))
         table.add_section()
+        for step in self.steps:
+            table.add_row(f"before planning: {step.name}", ", ".join(step.functions))
         for region in self.plans[0].regions:
             where = f"{region.function}, {region.uses} times" * (region.uses > 1)
             table.add_row(f"{where or region.function}: saturation", region.stop)
@@ -250,6 +254,7 @@ class Explanation:
             "gap": self.gap,
             "weights": [asdict(stored) for stored in self.weights],
             "demands": [asdict(demand) for demand in self.demands],
+            "steps": [asdict(step) for step in self.steps],
         }
 
     def egraph_text(self) -> str:

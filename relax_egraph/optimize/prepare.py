@@ -1,46 +1,83 @@
-"""A module as it is planned, and the rules that its blocks are saturated with."""
+"""A module as it is planned, and the rules with which its blocks are saturated."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.readback.decode import BROADCAST
+from relax_egraph.extract import REFERENCE_PROFILE, Pricing
 from relax_egraph.ir.assumptions import Assumptions
 from relax_egraph.ir.expr import Call, Expr, Function
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.tolerance import tolerance_of, with_tolerance
 from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.optimize.inlining import inline_by_price
+from relax_egraph.optimize.session import Session
 from relax_egraph.passes import (
-    Sequential,
+    PassContext,
     channels_last,
+    convert_to_dataflow,
     eliminate_common_subexpr,
     fold_isnan,
     fold_shapes,
+    merge_dataflow_blocks,
+    refine_shapes,
     remove_all_unused,
 )
 from relax_egraph.passes.check_claims import check_claims_assuming
 from relax_egraph.rules import Rules
 
-PREPARE = Sequential(
-    (fold_shapes, fold_isnan, eliminate_common_subexpr, remove_all_unused, channels_last),
-    name="prepare",
-)
-"""Fold computed shapes and tests for NaN, compute common values once, put channels last.
+GATHER = (convert_to_dataflow(1), merge_dataflow_blocks)
+"""Bindings without effects are gathered into dataflow blocks."""
 
-Declared struct info that is not proven is checked before.
-"""
+SIMPLIFY = (fold_shapes, fold_isnan, eliminate_common_subexpr, remove_all_unused, channels_last)
+"""Fold computed shapes and tests for NaN, compute common values once, put channels last."""
 
 
-def prepare(
-    module: IRModule, tolerance: float | None = None, assumed: Assumptions | None = None
-) -> IRModule:
-    """The module that is planned: `module`, simplified, with `tolerance` on its functions.
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A pass before planning, by name, and the functions that it changed or removed."""
 
-    Declared struct info that does not follow from what is `assumed` is checked at run time.
-    Raises `IllTyped` for an operator whose operands do not fit together where the assumptions hold.
+    name: str
+    functions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join(self.functions)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The `module` that is planned, and the `steps` that changed it on the way, in order."""
+
+    module: IRModule
+    steps: tuple[Step, ...]
+
+
+def prepare(module: IRModule, session: Session, assumed: Assumptions | None = None) -> Prepared:
+    """The module that is planned for `session`: `module`, simplified, with its tolerance.
+
+    Declared struct info that does not follow from what is `assumed` is checked at run time.  Small
+    private functions are inlined.  A `PassContext` leaves out the passes that it disables.  Raises
+    `IllTyped` for an operator whose operands do not fit together where the assumptions hold.
     """
-    checked = check_claims_assuming(assumed or Assumptions())(module)
-    return _with_tolerance(PREPARE(checked), tolerance)
+    pricing = Pricing(session.profile or REFERENCE_PROFILE, session.hints, session.prices)
+    current = check_claims_assuming(assumed or Assumptions())(module)
+    steps: list[Step] = []
+    for step in (refine_shapes, inline_by_price(pricing), refine_shapes, *GATHER, *SIMPLIFY):
+        if PassContext.current().enables(step):
+            before, current = current, step(current)
+            if changed := tuple(_changed(before, current)):
+                steps.append(Step(step.name, changed))
+    return Prepared(_with_tolerance(current, session.tolerance), tuple(steps))
+
+
+def _changed(before: IRModule, after: IRModule) -> Iterator[str]:
+    """The functions of `before` that `after` has in another form, or not at all."""
+    if before is not after:
+        for name, function in before.functions.items():
+            if after.functions.get(name) is not function:
+                yield name
 
 
 def book_for(

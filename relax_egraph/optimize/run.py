@@ -93,7 +93,8 @@ def run(module: IRModule, session: Session) -> Explanation:
     """Optimize as `optimize` does, and return the module with a report of each region."""
     check_symbols(module, session)
     known = assumptions.parse(session.assume)
-    prepared = prepare(module, session.tolerance, known)
+    preparation = prepare(module, session, known)
+    prepared = preparation.module
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
     symbols = {name: bound_symbols(function) for name, function in functions.items()}
     parts = parts_of(session.variants or {}, frozenset[str]().union(*symbols.values()))
@@ -114,7 +115,9 @@ def run(module: IRModule, session: Session) -> Explanation:
     both = {name: f if name in callees else checked[name] for name, f in best.functions.items()}
     weights = stored_weights(best, prepared, narrowing) if has_tolerance(prepared) else ()
     reports = plan_reports(plans, parts)
-    return Explanation(IRModule(both), reports, weights, placed, demands_of(module))
+    return Explanation(
+        IRModule(both), reports, weights, placed, demands_of(module), preparation.steps
+    )
 
 
 def _assembled(

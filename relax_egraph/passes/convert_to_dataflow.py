@@ -14,7 +14,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
-from relax_egraph.ir.walk import children
+from relax_egraph.ir.walk import children, sequences_of
 from relax_egraph.passes.analyses.visibility import used_outside, with_local
 from relax_egraph.passes.infra import Pass, function_pass
 
@@ -29,6 +29,8 @@ def convert_to_dataflow(min_size: int = 2) -> Pass:
 
     @function_pass(name="convert_to_dataflow")
     def convert(function: Function, module: IRModule) -> Function:
+        if not any(_has_plain_bindings(seq) for seq in sequences_of(function)):
+            return function
         converter = _Converter(module, min_size)
         changed = converter.visit_expr(function)
         assert isinstance(changed, Function)
@@ -38,6 +40,10 @@ def convert_to_dataflow(min_size: int = 2) -> Pass:
         return with_local(changed, [v for v in new_variables if v not in read_outside])
 
     return convert
+
+
+def _has_plain_bindings(seq: SeqExpr) -> bool:
+    return any(block.bindings and not isinstance(block, DataflowBlock) for block in seq.blocks)
 
 
 class _Converter(ExprMutator):

@@ -47,7 +47,7 @@ def inline_private_functions(module: IRModule) -> IRModule:
     that are used as values.  A call in a dataflow block stays if the function has effects,
     conditionals or local functions.
     """
-    return _inlined(module, _Module(module))
+    return inlined(module)
 
 
 @module_pass(name="inline_called_once", opt_level=1)
@@ -57,6 +57,12 @@ def inline_called_once(module: IRModule) -> IRModule:
     The module does not grow, and saves a call with its checks of arguments.  A call that may fail
     stays: messages name the function.
     """
+    once = {name for name, n in mentions(module).items() if n == 1}
+    return inlined(module, once - with_refusing_calls(module, once))
+
+
+def mentions(module: IRModule) -> Counter[str]:
+    """The number of times that each function of the module is mentioned."""
     uses = Counter[str]()
 
     def count(expr: Expr) -> None:
@@ -65,11 +71,10 @@ def inline_called_once(module: IRModule) -> IRModule:
 
     for _, function in module.relax_functions():
         post_order_visit(function, count)
-    once = {name for name, n in uses.items() if n == 1}
-    return _inlined(module, _Module(module, once - _refusing(module, once)))
+    return uses
 
 
-def _refusing(module: IRModule, among: Collection[str]) -> set[str]:
+def with_refusing_calls(module: IRModule, among: Collection[str]) -> set[str]:
     """The functions of `among` with a call that may fail."""
     refusals = Refusals(module)
     refusing = set[str]()
@@ -87,7 +92,9 @@ def _refusing(module: IRModule, among: Collection[str]) -> set[str]:
     return refusing
 
 
-def _inlined(module: IRModule, inliner: "_Module") -> IRModule:
+def inlined(module: IRModule, among: Collection[str] | None = None) -> IRModule:
+    """`module` with the calls of private functions, or of those in `among`, inlined."""
+    inliner = _Module(module, among)
     functions: dict[str, BaseFunc] = dict(module.functions)
     for name, _ in module.relax_functions():
         functions[name] = inliner.expanded(name)

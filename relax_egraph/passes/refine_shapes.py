@@ -9,7 +9,7 @@ makes `x` a parameter of ``R.Tensor((m, n), "float32")``, and with it `lv0`.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from relax_egraph.ir.agreement import bare_symbols, relation
+from relax_egraph.ir.agreement import bare_symbols, implies, relation
 from relax_egraph.ir.backward import joined, learned
 from relax_egraph.ir.call_rules import is_pure_in
 from relax_egraph.ir.expr import (
@@ -26,7 +26,12 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import infer
-from relax_egraph.ir.struct_info import StructInfo, symbols_of
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    symbols_of,
+)
 from relax_egraph.ir.walk import bindings_of
 from relax_egraph.passes.infra import module_pass
 
@@ -43,6 +48,8 @@ def refine_shapes(module: IRModule) -> IRModule:
     parameters bind all symbols.  A value whose inferred struct info is weaker is followed by an
     ``R.match_cast``.  Callers use the refined signature.
     """
+    if not any(_lacks_info(function) for _, function in module.relax_functions()):
+        return module
     for _ in range(ROUNDS):
         functions = dict(module.functions)
         for name, function in module.relax_functions():
@@ -51,6 +58,22 @@ def refine_shapes(module: IRModule) -> IRModule:
             return module
         module = replace(module, functions=functions)
     return module
+
+
+def _lacks_info(function: Function) -> bool:
+    """Whether a shape or a dtype of `function` is unknown, so that uses may tell it."""
+    variables = (*function.params, *(b.var for b in bindings_of(function.body)))
+    return any(_is_open(v.struct_info) for v in variables)
+
+
+def _is_open(info: StructInfo) -> bool:
+    match info:
+        case TensorStructInfo(shape=shape, dtype=dtype):
+            return shape is None or dtype is None
+        case ShapeStructInfo(values=values):
+            return values is None
+        case _:
+            return False
 
 
 def _refined(function: Function, module: IRModule) -> Function:
@@ -158,8 +181,14 @@ class _Refiner(ExprMutator):
         return var if info == var.struct_info else replace(var, struct_info=info)
 
     def visit_var_binding(self, binding: VarBinding) -> None:
-        super().visit_var_binding(binding)
         refined = self._known.infos.get(binding.var, binding.var.struct_info)
+        value = self.normalize(self.visit_expr(binding.value))
+        if refined != binding.var.struct_info and implies(value.struct_info, refined):
+            strong = replace(binding.var, struct_info=refined)
+            self.replace_var(binding.var, strong)
+            self.emit_binding(VarBinding(strong, value))
+            return
+        self.rebind(binding, value)
         have = self.visit_expr(binding.var)
         if relation(refined, have.struct_info) == "unproven" and refined != binding.var.struct_info:
             assert isinstance(have, Var)

@@ -55,7 +55,7 @@ class Reasons(Explanation):
     def prepared(self) -> IRModule:
         """The module that was planned: `source`, simplified."""
         assumed = assumptions.parse(self.session.assume)
-        return prepare(self.source, self.session.tolerance, assumed)
+        return prepare(self.source, self.session, assumed).module
 
     @cached_property
     def book(self) -> RuleBook:

@@ -1,6 +1,3 @@
-"""The error message for a model without dataflow blocks."""
+"""The error message for a model without operators that rules could rewrite."""
 
-NO_BLOCK = (
-    "the model has no dataflow block, and rules rewrite nothing else: "
-    "put its operators under `with R.dataflow():`"
-)
+NO_BLOCK = "the model has no operator without effects, and rules rewrite nothing else"

@@ -83,7 +83,7 @@ class Restricted:
         read_once = read(rules)
         session = Session((read_once,), **{**LIMITS, **options})
         check_symbols(module, session)
-        prepared = prepare(module, session.tolerance)
+        prepared = prepare(module, session).module
         book = book_for(prepared, read_once, session.without, session.fast_math)
         by_name = {rule.name: rule for rule in book.rewrites}
         return Restricted(module, session, by_name, progress or no_progress)

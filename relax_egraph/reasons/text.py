@@ -30,6 +30,8 @@ def _parts(figures: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield _kernels(figures["kernels"])
     yield _rules(figures)
     yield _phases(figures["regions"])
+    for step in figures["steps"]:
+        yield Text(f"before planning, {step['name']} changed {', '.join(step['functions'])}")
     for demand in figures["demands"]:
         yield Text("assumed from the program: {condition} ({operator}, {operand})".format(**demand))
     for problem in figures["missing"].values():

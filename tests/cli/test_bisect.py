@@ -128,7 +128,7 @@ def test_a_cost_as_json(program: Path) -> None:
 
 def test_wrong_use_is_one_line(program: Path, archive: Path, tmp_path: Path) -> None:
     empty, plain, text = (tmp_path / name for name in ("none.py", "x.npy", "text.npz"))
-    empty.write_text("@R.function\ndef main(x: R.Tensor((2,), 'float32')):\n    return R.exp(x)\n")
+    empty.write_text("@R.function\ndef main(x: R.Tensor((2,), 'float32')):\n    return x\n")
     np.save(plain, X)
     text.write_text("text")
 

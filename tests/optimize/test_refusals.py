@@ -1,4 +1,8 @@
-"""Whatever a module refuses when it runs, its optimized form refuses, with the same words."""
+"""Whatever a module refuses when it runs, its optimized form refuses, with the same words.
+
+Where a use requires more of a parameter than its declaration says, the optimized form refuses at
+the call, in words about the parameter.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -71,7 +75,7 @@ def assert_agree(seed: int) -> None:
         (said, result), (words, best) = [outcome(m["main"], *args) for m in machines]
         (refused, expected), (also_refused, _) = [referred(m, *args) for m in (before, after)]
 
-        assert said == words, claiming_module(seed)
+        assert said == words or words.startswith("main: parameter"), claiming_module(seed)
         assert bool(said) == bool(refused) == bool(also_refused), claiming_module(seed)
         if not said:
             assert_close(result, expected)

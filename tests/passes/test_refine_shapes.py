@@ -221,3 +221,24 @@ def test_a_refined_function_refuses_on_entry_what_would_have_failed_later() -> N
     np.testing.assert_allclose(vm["main"](x, x), np.log(x) + x, rtol=1e-6)
     with pytest.raises(Exception, match="parameter x"):
         vm["main"](x[0], x)
+
+
+def test_an_alias_has_the_struct_info_of_its_value() -> None:
+    assert_refined(
+        """
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32")):
+        a = R.multiply(x, x)
+        p: R.Tensor(dtype="float32", ndim=2) = a
+        out = R.add(p, x)
+        return out
+""",
+        """
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32")):
+        a = R.multiply(x, x)
+        p: R.Tensor(("n", 8), "float32") = a
+        out = R.add(p, x)
+        return out
+""",
+    )

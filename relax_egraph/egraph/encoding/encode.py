@@ -116,17 +116,27 @@ class _Encoder:
         self.leaves: list[Expr] = []
         self.opaque: list[Binding] = []
         self._refusing = refusing
+        self._tuples: dict[Var, Tuple] = {}
         self._leaf_of: dict[int, ClassId] = {}
         self._same: dict[object, ClassId] = {}
 
     def binding(self, binding: Binding) -> None:
         value = binding.value
+        if isinstance(value, Tuple):
+            self._tuples[binding.var] = value
         if isinstance(binding, MatchCast):
             self.classes_of[binding.var] = self._opaque(binding, None)
-        elif isinstance(value, Var | Constant):
-            self.classes_of[binding.var] = self._operand(value)
+        elif isinstance(field := self._field(value), Var | Constant):
+            self.classes_of[binding.var] = self._operand(field)
         else:
             self.classes_of[binding.var] = self._value(binding, value)
+
+    def _field(self, value: Expr) -> Expr:
+        """`value`; the field itself, if it is a field of a tuple of known fields."""
+        if isinstance(value, TupleGetItem) and isinstance(value.tuple_value, Var):
+            known = self._tuples.get(value.tuple_value)
+            return value if known is None else known.fields[value.index]
+        return value
 
     def _value(self, binding: VarBinding, value: Expr) -> ClassId:
         node: ENode | None = None

@@ -66,13 +66,13 @@ def why_not(
     search for the rule is in the e-graph of that moment.  If the rule fired, its gain is the
     difference of two optimizations.
 
-    Raises ``ValueError`` if there is no such rule or value, or no dataflow block in the module, and
-    the errors of `optimize`.
+    Raises ``ValueError`` if there is no such rule or value, or no operator without effects in the
+    module, and the errors of `optimize`.
     """
     session = Session(rules, **options)
     check_symbols(module, session)
     known = assumptions.parse(session.assume)
-    prepared = prepare(module, session.tolerance, known)
+    prepared = prepare(module, session, known).module
     parts = list(parts_in(prepared))
     if not parts:
         raise ValueError(NO_BLOCK)
