@@ -170,7 +170,7 @@ def main({XY}):
 def arguments(module: rx.IRModule) -> list[np.ndarray]:
     shapes = {"x": (5, 8), "y": (5, 8), "w": (8, 8)}
     random = np.random.default_rng(0)
-    names = [p.name for p in module["main"].params]
+    names = [p.name for p in dict(module.relax_functions())["main"].params]
     return [random.standard_normal(shapes[name], np.float32) for name in names]
 
 
