@@ -11,7 +11,7 @@ from relax_egraph.ir.walk import bindings_of, sequences_of
 from relax_egraph.passes.dead_code import reachable
 from relax_egraph.passes.infra import Pass, module_pass
 from relax_egraph.passes.inline_functions import inlined, mentions, with_refusing_calls
-from relax_egraph.passes.refine_shapes import refine_shapes
+from relax_egraph.passes.refine_shapes import refine_parameters
 
 RUNS = 100_000
 """The runs of a program among which the seconds of its planning are shared."""
@@ -50,7 +50,7 @@ def inline_by_price(pricing: Pricing) -> Pass:
 
 def copies_never_refuse(module: IRModule, name: str) -> bool:
     """Whether the function `name`, whose calls may fail, cannot fail for its actual arguments."""
-    copied = refine_shapes(inlined(module, [name]))
+    copied = refine_parameters(inlined(module, [name]))
     refusals = Refusals(copied)
     for caller, function in copied.relax_functions():
         if caller != name:

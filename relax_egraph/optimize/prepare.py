@@ -22,7 +22,7 @@ from relax_egraph.passes import (
     fold_isnan,
     fold_shapes,
     merge_dataflow_blocks,
-    refine_shapes,
+    refine_parameters,
     remove_all_unused,
 )
 from relax_egraph.passes.check_claims import check_claims_assuming
@@ -64,7 +64,13 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
     pricing = Pricing(session.profile or REFERENCE_PROFILE, session.hints, session.prices)
     current = check_claims_assuming(assumed or Assumptions())(module)
     steps: list[Step] = []
-    for step in (refine_shapes, inline_by_price(pricing), refine_shapes, *GATHER, *SIMPLIFY):
+    for step in (
+        refine_parameters,
+        inline_by_price(pricing),
+        refine_parameters,
+        *GATHER,
+        *SIMPLIFY,
+    ):
         if PassContext.current().enables(step):
             before, current = current, step(current)
             if changed := tuple(_changed(before, current)):

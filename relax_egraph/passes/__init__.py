@@ -33,5 +33,6 @@ from relax_egraph.passes.lambda_lift import lambda_lift as lambda_lift
 from relax_egraph.passes.merge_dataflow import merge_dataflow_blocks as merge_dataflow_blocks
 from relax_egraph.passes.normalize import normalize as normalize
 from relax_egraph.passes.options import declare_option as declare_option
+from relax_egraph.passes.refine_shapes import refine_parameters as refine_parameters
 from relax_egraph.passes.refine_shapes import refine_shapes as refine_shapes
 from relax_egraph.passes.share_constants import share_constants as share_constants

@@ -33,6 +33,7 @@ from relax_egraph.ir.struct_info import (
     symbols_of,
 )
 from relax_egraph.ir.walk import bindings_of
+from relax_egraph.ir.well_formed import find_ill_formed
 from relax_egraph.passes.infra import module_pass
 
 ROUNDS = 16
@@ -46,18 +47,34 @@ def refine_shapes(module: IRModule) -> IRModule:
     Only uses that every call of the function reaches, before any side effect, refine earlier
     values: a call that would fail later then fails on entry.  A parameter is refined if
     parameters bind all symbols.  A value whose inferred struct info is weaker is followed by an
-    ``R.match_cast``.  Callers use the refined signature.
+    ``R.match_cast``.  Callers use the refined signature.  A module whose uses contradict each other
+    stays as it is.
     """
+    return _settled(module, _Casting)
+
+
+@module_pass(name="refine_parameters")
+def refine_parameters(module: IRModule) -> IRModule:
+    """Give parameters the shapes and dtypes that their uses require, as `refine_shapes` does.
+
+    Variables get what is inferred from these.  No cast is added: a value that fails a later use
+    still fails there, in the same words.
+    """
+    return _settled(module, _Refiner)
+
+
+def _settled(module: IRModule, refiner: "type[_Refiner]") -> IRModule:
     if not any(_lacks_info(function) for _, function in module.relax_functions()):
         return module
+    refined = module
     for _ in range(ROUNDS):
-        functions = dict(module.functions)
-        for name, function in module.relax_functions():
-            functions[name] = _refined(function, module)
-        if all(functions[name] is f for name, f in module.functions.items()):
-            return module
-        module = replace(module, functions=functions)
-    return module
+        functions = dict(refined.functions)
+        for name, function in refined.relax_functions():
+            functions[name] = _refined(function, refined, refiner)
+        if all(functions[name] is f for name, f in refined.functions.items()):
+            break
+        refined = replace(refined, functions=functions)
+    return module if refined is module or find_ill_formed(refined) else refined
 
 
 def _lacks_info(function: Function) -> bool:
@@ -76,12 +93,12 @@ def _is_open(info: StructInfo) -> bool:
             return False
 
 
-def _refined(function: Function, module: IRModule) -> Function:
+def _refined(function: Function, module: IRModule, refiner: "type[_Refiner]") -> Function:
     current = _Signatures(module).visit_expr(function)
     assert isinstance(current, Function)
     known = _Known(current, module)
     known.settle()
-    refined = _Refiner(known).visit_expr(current)
+    refined = refiner(known).visit_expr(current)
     assert isinstance(refined, Function)
     return refined
 
@@ -172,6 +189,8 @@ def _always_run(function: Function, module: IRModule) -> Iterator[Binding]:
 
 
 class _Refiner(ExprMutator):
+    """Gives parameters what is known, and variables what their values prove of it."""
+
     def __init__(self, known: _Known) -> None:
         super().__init__()
         self._known = known
@@ -187,8 +206,16 @@ class _Refiner(ExprMutator):
             strong = replace(binding.var, struct_info=refined)
             self.replace_var(binding.var, strong)
             self.emit_binding(VarBinding(strong, value))
-            return
-        self.rebind(binding, value)
+        else:
+            self.rebind(binding, value)
+
+
+class _Casting(_Refiner):
+    """Adds casts where a value proves less than what is known."""
+
+    def visit_var_binding(self, binding: VarBinding) -> None:
+        super().visit_var_binding(binding)
+        refined = self._known.infos.get(binding.var, binding.var.struct_info)
         have = self.visit_expr(binding.var)
         if relation(refined, have.struct_info) == "unproven" and refined != binding.var.struct_info:
             assert isinstance(have, Var)

@@ -196,19 +196,19 @@ def test_the_report_names_what_each_step_changed() -> None:
     explained = rx.explain(NAIVE)
 
     assert [str(step) for step in explained.steps] == [
-        "refine_shapes: main",
+        "refine_parameters: main",
         "inline_by_price: times, main",
         "convert_to_dataflow: main",
     ]
-    assert "before planning, refine_shapes changed main" in str(explained)
-    assert explained.as_dict()["steps"][0] == {"name": "refine_shapes", "functions": ("main",)}
+    assert "before planning, refine_parameters changed main" in str(explained)
+    assert explained.as_dict()["steps"][0] == {"name": "refine_parameters", "functions": ("main",)}
 
 
 def test_a_step_can_be_left_out() -> None:
     with PassContext(disabled_pass=["convert_to_dataflow"]):
         explained = rx.explain(NAIVE)
 
-    assert [step.name for step in explained.steps] == ["refine_shapes", "inline_by_price"]
+    assert [step.name for step in explained.steps] == ["refine_parameters", "inline_by_price"]
     assert explained.regions == ()
 
 

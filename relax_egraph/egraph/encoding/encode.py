@@ -122,11 +122,12 @@ class _Encoder:
 
     def binding(self, binding: Binding) -> None:
         value = binding.value
-        if isinstance(value, Tuple):
-            self._tuples[binding.var] = value
         if isinstance(binding, MatchCast):
             self.classes_of[binding.var] = self._opaque(binding, None)
-        elif isinstance(field := self._field(value), Var | Constant):
+            return
+        if isinstance(value, Tuple) and binding.var not in self._refusing:
+            self._tuples[binding.var] = value
+        if isinstance(field := self._field(value), Var | Constant):
             self.classes_of[binding.var] = self._operand(field)
         else:
             self.classes_of[binding.var] = self._value(binding, value)
