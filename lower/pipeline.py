@@ -12,6 +12,7 @@ from relax_egraph.lower.legalize_ops import legalize_ops
 from relax_egraph.lower.mark_tolerance import mark_tolerance
 from relax_egraph.lower.prepare_constants import store_constants
 from relax_egraph.lower.schedule_calls import schedule_calls
+from relax_egraph.lower.time_loops import time_loops
 from relax_egraph.passes import Sequential, inline_called_once, lambda_lift
 from relax_egraph.passes.attach_global_symbol import attach_global_symbol
 from relax_egraph.passes.call_tir_rewrite import call_tir_rewrite
@@ -25,7 +26,7 @@ from relax_egraph.passes.vm_shape_lower import vm_shape_lower
 
 TO_STAGES = Sequential(
     (
-        *(inline_called_once, lambda_lift, check_claims, drop_proven_checks),
+        *(time_loops, inline_called_once, lambda_lift, check_claims, drop_proven_checks),
         *(read_gathered, fuse_tir, legalize_ops),
     ),
     name="to-stages",

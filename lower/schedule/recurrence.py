@@ -18,7 +18,7 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load, match_contraction
 from relax_egraph.lower.schedule.reductions import loops as stage_loops
 from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
-from relax_egraph.lower.schedule.stages import Axis, stage_of
+from relax_egraph.lower.schedule.stages import Axis, Stage, stage_of
 from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, target_of
 from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
@@ -39,7 +39,7 @@ def apply(function: PrimFunc) -> Scheduled | None:
     """The schedule of `function` if a sequential loop in it contains products; the rest stays."""
     writer = _Writer(function.inputs, Names.beside(function))
     body = writer.within(function.body, ())
-    if not writer.packed:
+    if not writer.stages:
         return None
     result = assemble(function, "recurrence", [*writer.packing, body], allocs=writer.packed)
     return result.with_attrs({STREAMED: _streamed(result.function, writer.turns)})
@@ -63,6 +63,7 @@ class _Writer:
     packed: list[Buffer] = field(default_factory=list[Buffer])
     packing: list[Stmt] = field(default_factory=list[Stmt])
     turns: list[TirVar] = field(default_factory=list[TirVar])
+    stages: list[Stage] = field(default_factory=list[Stage])
 
     def within(self, stmt: Stmt, outer: tuple[For, ...]) -> Stmt:
         """`stmt`, which is inside of the loops `outer`."""
@@ -72,9 +73,10 @@ class _Writer:
             case TirBlock(init=None):
                 return replace(stmt, body=self.within(stmt.body, outer))
             case For():
-                stage = stage_of(stmt) if outer else None
-                if stage is None or stage.reduction is None:
+                stage = stage_of(stmt) if any(loop.kind == "serial" for loop in outer) else None
+                if stage is None:
                     return replace(stmt, body=self.within(stmt.body, (*outer, stmt)))
+                self.stages.append(stage)
                 product = match_contraction(stage)
                 around_b = product and _loops_around(product, outer, self.inputs)
                 if product is None or around_b is None:
