@@ -8,7 +8,7 @@ classes of a cycle are decided together.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relax_egraph.extract.problem import Problem, Solution
@@ -16,6 +16,9 @@ from relax_egraph.extract.prune import Pruned
 
 MAX_PER_CYCLE = 1_000
 """How many selections for the classes of one cycle are enumerated."""
+
+_WIDEST = 1 / 4
+"""The share of all frontiers that one place has at most, in a problem that is long, not wide."""
 
 _COMPARED = 400
 """Each frontier is compared with at most so many cheaper ones."""
@@ -63,14 +66,20 @@ class Fixing:
 
 
 def solve(
-    problem: Problem, pruned: Pruned, proven: Fixing, known: float, limit: int, end: float
+    problem: Problem,
+    pruned: Pruned,
+    order: Sequence[int],
+    proven: Fixing,
+    known: float,
+    limit: int,
+    end: float,
 ) -> Solution | None:
     """An optimal solution; ``None`` if it takes more than `limit` frontiers, or time after `end`.
 
-    `known` is the cost of some solution.
+    Classes are decided in `order`, such as `depth_first`.  `known` is the cost of some solution.
     """
     try:
-        return _Search(problem, pruned, proven).best(known, limit, end)
+        return _Search(problem, pruned, order, proven).best(known, limit, end)
     except _TooWideError:
         return None
 
@@ -78,11 +87,13 @@ def solve(
 class _Search:
     """Sets of classes are bits, users before their inputs; the bits of a component are adjacent."""
 
-    def __init__(self, problem: Problem, pruned: Pruned, proven: Fixing) -> None:
+    def __init__(
+        self, problem: Problem, pruned: Pruned, order: Sequence[int], proven: Fixing
+    ) -> None:
         self._problem = problem
         self._proven = proven
         self._pruned = pruned
-        self._order = _depth_first(problem, pruned)
+        self._order = order
         self._bit = {c: 1 << place for place, c in enumerate(self._order)}
         self._group = [pruned.component[c] for c in self._order]
         members: dict[int, int] = {}
@@ -104,6 +115,8 @@ class _Search:
         most_extra = most - self._proven.bound
         for group, members in self._members.items():
             reached = arrivals[group]
+            if len(reached) > _WIDEST * limit:
+                raise _TooWideError
             for frontier in _undominated(reached):
                 expanded += 1
                 if expanded > limit or time.thread_time() > end:
@@ -191,14 +204,19 @@ class _Search:
         return _Step(cost, extra, wanted, tuple(chosen.values()))
 
 
-def _depth_first(problem: Problem, pruned: Pruned) -> list[int]:
-    """The classes, users before their inputs, those of a component together.
+def users_first(pruned: Pruned) -> list[int]:
+    """The classes, users before their inputs, those of a component together."""
+    return list(pruned.options)[::-1]
+
+
+def depth_first(problem: Problem, pruned: Pruned) -> list[int]:
+    """The classes in an order like `users_first`, by branches.
 
     What the last classes need comes next: of parallel branches one is decided after the other, so
     that a frontier has few classes.
     """
     members: dict[int, list[int]] = {}
-    for c in list(pruned.options)[::-1]:
+    for c in users_first(pruned):
         members.setdefault(pruned.component[c], []).append(c)
     inputs: dict[int, list[int]] = {}
     waiting = dict.fromkeys(members, 0)

@@ -30,6 +30,9 @@ ASCENT_WORK = 300_000
 FEW_FRONTIERS = 8_000
 """How many frontiers are expanded before bounds are proven: chains of layers take fewer."""
 
+WEAK = 0.6
+"""An ascent that proves at most this share of the cost shows that barriers do not help."""
+
 MAX_FRONTIERS = 20_000
 """How many frontiers are expanded before a subproblem goes to the MIP solver."""
 
@@ -135,13 +138,19 @@ class Search:
             return incumbent
         if not self._left():
             return replace(incumbent, stopped=TIME_LIMIT)
+        branches = frontier.depth_first(problem, pruned)
         if exact := self._by_frontiers(
-            problem, pruned, frontier.Fixing(), incumbent, FEW_FRONTIERS
+            problem, pruned, branches, frontier.Fixing(), incumbent, FEW_FRONTIERS
         ):
             return exact
         tried = ascents(problem, pruned, ASCENT_WORK)
         best = max(tried, key=lambda ascent: ascent.bound)
         incumbent = incumbent.proven(best.bound, Source.ASCENT)
+        if best.bound < WEAK * incumbent.cost:
+            order, proven = frontier.users_first(pruned), frontier.Fixing(best.bound, best.extra)
+            exact = self._by_frontiers(problem, pruned, order, proven, incumbent, MAX_FRONTIERS)
+            if exact:
+                return exact
         exhausted = {n: 1.0 for n, extra in best.extra.items() if extra == 0}
         incumbent = _guided(problem, pruned, exhausted, incumbent)
         return incumbent if incumbent.closed else self._relax(problem, pruned, tried, incumbent)
@@ -173,19 +182,22 @@ class Search:
         if incumbent.cost - incumbent.bound <= self.gap * incumbent.cost:
             return replace(incumbent, stopped=CLOSE)
         proven = frontier.Fixing(relaxed.bound, relaxed.extra)
-        exact = self._by_frontiers(problem, pruned, proven, incumbent, MAX_FRONTIERS)
+        order = frontier.depth_first(problem, pruned)
+        exact = self._by_frontiers(problem, pruned, order, proven, incumbent, MAX_FRONTIERS)
         return exact or self._by_solver(problem, pruned, relaxed.rows, incumbent)
 
     def _by_frontiers(
         self,
         problem: Problem,
         pruned: Pruned,
+        order: Sequence[int],
         proven: frontier.Fixing,
         incumbent: Incumbent,
         limit: int,
     ) -> Incumbent | None:
-        """An optimal solution; ``None`` if it takes more than `limit` frontiers."""
-        exact = frontier.solve(problem, pruned, proven, incumbent.cost, limit, self.end)
+        """An optimal solution; ``None`` if it takes more than `limit` frontiers in this `order`."""
+        known = incumbent.cost
+        exact = frontier.solve(problem, pruned, order, proven, known, limit, self.end)
         if exact is None:
             return None
         cost = math.fsum(problem.candidates[number].cost for number in exact.values())

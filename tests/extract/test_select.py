@@ -77,6 +77,13 @@ def unascended(unexpanded: None, monkeypatch: pytest.MonkeyPatch) -> None:
         return (Ascent({}, 0.0, {n: 1.0 for n in range(len(problem.candidates))}),)
 
     monkeypatch.setattr(search, "ascents", nothing)
+    monkeypatch.setattr(search, "WEAK", 0.0)
+
+
+@pytest.fixture
+def weak(unexpanded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dual ascent never proves enough to go on with barriers."""
+    monkeypatch.setattr(search, "WEAK", math.inf)
 
 
 @pytest.fixture
@@ -103,6 +110,7 @@ def unruled(unrelaxed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ((), "frontiers"),
         (("unexpanded",), "dual ascent"),
+        (("weak",), "frontiers"),
         (("unascended",), "multipliers of the linear program"),
         (("unrelaxed",), "frontiers"),
         (("unruled",), "HiGHS"),
