@@ -33,7 +33,7 @@ def exported(subject: Subject, exporter: Exporter) -> Exported:
     """`subject` with seeded weights, exported; its dimensions keep their names."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    network = _lively(subject.build().eval())
+    network = lively(subject.build().eval())
     inputs = _tensors(subject, subject.sizes[0])
     axes = {name: _dynamic(each.shape) for name, each in subject.inputs.items()}
     shapes = tuple(axes.values())
@@ -51,15 +51,15 @@ def exported(subject: Subject, exporter: Exporter) -> Exported:
     return Exported(network, onnx.load_from_string(file.getvalue()))
 
 
-def _lively(network: Any) -> Any:
-    """`network` with statistics and scales of norms unlike their initial values."""
+def lively(network: Any) -> Any:
+    """`network` with random statistics and scales of norms unlike their initial values."""
     with torch.no_grad():
         for module in network.modules():
             if isinstance(module, torch.nn.BatchNorm2d):
                 module.running_mean.normal_(0, 0.1)
                 module.running_var.uniform_(0.5, 1.5)
                 module.bias.normal_(0, 0.1)
-            elif isinstance(module, torch.nn.LayerNorm):
+            elif isinstance(module, torch.nn.LayerNorm) and module.bias is not None:
                 module.weight.uniform_(0.5, 1.5)
                 module.bias.normal_(0, 0.1)
     return network

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.architectures.export import lively
 from bench.architectures.subject import Array, Sizes
 from bench.exports.network import Network
 
@@ -80,11 +81,7 @@ def _first_output(torch: Any, network: Network) -> Any:
             inputs = dict(zip(names, values, strict=True))
             return self.model(**inputs, return_dict=False)[0]
 
-    with torch.no_grad():
-        for module in model.modules():
-            if isinstance(module, torch.nn.LayerNorm) and module.bias is not None:
-                module.weight.uniform_(0.5, 1.5)
-                module.bias.normal_(0, 0.1)
+    lively(model)
     return First().eval()
 
 
