@@ -195,12 +195,17 @@ class Search:
         incumbent: Incumbent,
         limit: int,
     ) -> Incumbent | None:
-        """An optimal solution; ``None`` if it takes more than `limit` frontiers in this `order`."""
+        """An optimal solution, `incumbent` if it is one.
+
+        ``None`` if it takes more than `limit` frontiers in this `order`.
+        """
         known = incumbent.cost
         exact = frontier.solve(problem, pruned, order, proven, known, limit, self.end)
         if exact is None:
             return None
         cost = math.fsum(problem.candidates[number].cost for number in exact.values())
+        if incumbent.cost - cost <= _SLACK * cost:
+            return replace(incumbent, bound=incumbent.cost, source=Source.FRONTIERS)
         return Incumbent(exact, cost, cost, Source.FRONTIERS)
 
     def _among(self, problem: Problem, kept: Sequence[int], start: Set[int]) -> Incumbent:
