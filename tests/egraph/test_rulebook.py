@@ -9,6 +9,7 @@ from relax_egraph import rules
 from relax_egraph.egraph.bindings import EGraph
 from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.engine import RuleBook, saturate
+from relax_egraph.egraph.functions.shapes import KEEPS_SHAPE
 from relax_egraph.egraph.node import Node, leaf_node
 from relax_egraph.egraph.readback.tables import Tables
 from relax_egraph.egraph.rulebook.reading import check_book
@@ -189,3 +190,28 @@ def test_facts_say_of_every_operator_what_its_struct_info_rule_says(name: str) -
     result = saturated.classes[saturated.roots[0]]
     assert result.struct_info == op.rule(*infos, **attrs)
     assert "store" in {node.op for node in result.nodes}  # only what facts type is lowered
+
+
+KEEPING: dict[str, tuple[tuple[Shape, ...], dict[str, Attr]]] = {
+    "nn.softmax": (((N, 4),), {"axis": 0}),
+    "nn.log_softmax": (((N, 4, 5),), {"axis": 1}),
+    "nn.layer_norm": (((N, 4, 5), (4, 5), (4, 5)), {"axes": (1, 2)}),
+    "nn.rms_norm": (((N, 4, 5), (5,)), {"axes": (2,)}),
+    "nn.group_norm": (
+        ((N, 5, 6, 4), (4,), (4,)),
+        {"num_groups": 2, "channel_axis": 3, "axes": (1, 2)},
+    ),
+    "nn.instance_norm": (((N, 4, 5, 6), (4,), (4,)), {"channel_axis": 1, "axes": (2, 3)}),
+    "nn.rotary_embedding": (((N, 7, 2, 8), (7, 1, 4), (7, 1, 4)), {"interleaved": True}),
+}
+
+
+def test_operators_that_keep_a_shape_have_the_shape_of_their_first_operand() -> None:
+    assert KEEPING.keys() == KEEPS_SHAPE
+    for name, (shapes, attrs) in KEEPING.items():
+        op = operators()[name].op
+        every = {a.name: a.default for a in op.attrs} | attrs
+        info = op.rule(*(tensor(shape, "float32") for shape in shapes), **every)
+        assert isinstance(info, TensorStructInfo)
+        assert info.dims == shapes[0], name
+        assert name not in asked()

@@ -23,7 +23,8 @@ from relax_egraph.egraph.recording.database import Database
 from relax_egraph.egraph.rulebook.calls import demands
 from relax_egraph.egraph.rulebook.forms import Source, form_of
 from relax_egraph.egraph.rulebook.rule import Rule
-from relax_egraph.egraph.saturation.deduction import answer
+from relax_egraph.egraph.saturation.answers import asked as functions_asked
+from relax_egraph.egraph.saturation.deduction import add_values
 from relax_egraph.egraph.saturation.measure import sizes_of
 from relax_egraph.errors import SaturationError
 from relax_egraph.reasons.why_not.candidates import deepest
@@ -73,7 +74,7 @@ def tried(egraph: EGraph, queries: Sequence[Query], name: str) -> list[set[Key] 
     known: Mapping[str, int] = {}
     while True:  # one call may be of the value of another
         sizes = sizes_of(run_text(egraph, f"(run-schedule (run {name}-asked)) (print-size)"))
-        if not answer(egraph, sizes, known):
+        if not add_values(egraph, functions_asked(sizes, known), ()):
             break
         known = sizes
     run_text(egraph, f"(run-schedule (run {name}))")

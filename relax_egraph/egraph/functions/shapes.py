@@ -1,8 +1,9 @@
 """Shape functions: the struct-info rules of common operators as engine functions.
 
 Rules within the e-graph deduce the shape of elementwise operators, of operators with the shape as
-an operand, and of permutations.  The operators here are other common ones.  For all others the
-struct-info rule is evaluated for each node (`saturation.infer`).
+an operand, of permutations, and of operators that keep the shape of their first operand.  The
+functions here are for other common operators.  For all others the struct-info rule is evaluated for
+each node (`saturation.infer`).
 """
 
 from collections.abc import Mapping
@@ -14,8 +15,16 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, tensor
 
+KEEPS_SHAPE = frozenset(
+    (
+        *("nn.softmax", "nn.log_softmax", "nn.layer_norm", "nn.rms_norm", "nn.group_norm"),
+        *("nn.instance_norm", "nn.rotary_embedding"),
+    )
+)
+"""Operators whose result has the shape of the first operand, whatever their attributes are."""
+
 SHAPED = (
-    *("matmul", "expand_dims", "squeeze", "flatten", "nn.softmax", "nn.log_softmax"),
+    *("matmul", "expand_dims", "squeeze", "flatten"),
     *("sum", "mean", "max", "min", "prod", "variance", "std"),
 )
 """Operators on tensors; their shapes do not depend on dtypes."""

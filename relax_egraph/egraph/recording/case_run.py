@@ -18,7 +18,9 @@ from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, atoms, 
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.scope import DEMANDS, near
-from relax_egraph.egraph.saturation.deduction import answer, infer
+from relax_egraph.egraph.saturation.answers import asked
+from relax_egraph.egraph.saturation.deduction import add_values
+from relax_egraph.egraph.saturation.infer import grown
 from relax_egraph.egraph.saturation.measure import sizes_of
 from relax_egraph.errors import SaturationError, Span
 
@@ -78,8 +80,8 @@ class CaseRun:
         before = self.sizes
         outputs: list[object] = [*self.egraph.run_program(*self.egraph.parse_program(_DEMANDS))]
         self.sizes = sizes_of(outputs)
-        answers = answer(self.egraph, self.sizes, before)
-        return bool(infer(self.egraph, self.sizes, before) or answers)
+        functions, names = asked(self.sizes, before), grown(self.sizes, before)
+        return bool(add_values(self.egraph, functions, names))
 
     def tables(self) -> Tables:
         """The tables of the e-graph."""

@@ -9,7 +9,7 @@ from functools import cache
 
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.functions.function import Function
-from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS
+from relax_egraph.egraph.functions.shapes import KEEPS_SHAPE, SHAPE_FUNCTIONS
 from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import options_of
 from relax_egraph.egraph.rulebook.forms import Form, Source
@@ -132,13 +132,13 @@ def _texts() -> tuple[str, ...]:
             "const-walk",
             "(const-prefix ts n) (< n (vec-length ts)) (= x (vec-get ts n)) (is-const x)",
             "(const-prefix ts (+ n 1))",
-            "facts",
+            "dim",
         ),
         _rule(
             "static-walk",
             "(static-prefix s n) (< n (vec-length s)) (is-static (vec-get s n))",
             "(static-prefix s (+ n 1))",
-            "facts",
+            "dim",
         ),
         _rule("const-none", "(= t (R.none))", "(is-const t)", "facts"),
         _rule("const-varies-not", "(is-const t)", "(set (varies t) 0)", "facts"),
@@ -161,10 +161,10 @@ def _numbers_of_elements() -> Iterator[str]:
     yield _rule("numel-of-no-axis", "(= s (shape-of t))", '(factors s 0 "1")', "facts")
     factor = "(factors s i text) (< i (vec-length s)) (= d (dim-text (vec-get s i)))"
     product = '(factors s (+ i 1) (+ text " * (" d ")"))'
-    yield _rule("numel-walk", factor, product, "facts")
+    yield _rule("numel-walk", factor, product, "dim")
     canonical = "(py-call (dim-oracle) (py-from-string text))"
     every = f"(factors s i text) (= i (vec-length s)) (= n (py-to-string {canonical}))"
-    yield _rule("numel-of-shape", every, "(number-of-elements s (DimSym n))", "facts")
+    yield _rule("numel-of-shape", every, "(number-of-elements s (DimSym n))", "dim")
     known = "(= s (shape-of t)) (number-of-elements s n)"
     yield _rule("numel-of-tensor", known, "(set (numel-of t) n)", "facts")
 
@@ -196,6 +196,9 @@ def _laws(traits: Traits) -> Iterator[str]:
         shape = f'(unstable-vec-map (unstable-fn "vec-get" s) {axes})'
         facts = f"{node} (= s (shape-of {variables[0]}))"
         yield _rule(f"shape-{op.name}", facts, f"(shape-claim t {shape})", "facts")
+    if op.name in KEEPS_SHAPE:
+        known = f"{node} (= s (shape-of {variables[0]}))"
+        yield _rule(f"shape-{op.name}", known, "(shape-claim t s)", "facts")
     if op.name in SHAPE_FUNCTIONS:
         yield from _shape(SHAPE_FUNCTIONS[op.name], op.name, node, variables, tensors)
     if kind := _application(op):

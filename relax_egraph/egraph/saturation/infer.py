@@ -11,7 +11,7 @@ from functools import cache
 from relax_egraph.egraph.bindings import Value
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.constructors import constructor_of
-from relax_egraph.egraph.functions.shapes import SHAPE_FUNCTIONS
+from relax_egraph.egraph.functions.shapes import KEEPS_SHAPE, SHAPE_FUNCTIONS
 from relax_egraph.egraph.node import LEAF, SCALAR, TUPLE_GET, Node
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.traits import Traits
@@ -37,7 +37,8 @@ def asked() -> frozenset[str]:
 def _is_deduced(traits: Traits) -> bool:
     """Whether generated rules deduce shape and dtype of the operator's result."""
     shape = traits.op.elementwise or traits.shape or traits.order
-    return bool(traits.dtype and (shape or traits.op.name in SHAPE_FUNCTIONS))
+    name = traits.op.name
+    return bool(traits.dtype and (shape or name in KEEPS_SHAPE or name in SHAPE_FUNCTIONS))
 
 
 def grown(sizes: Mapping[str, int], before: Mapping[str, int]) -> tuple[str, ...]:
