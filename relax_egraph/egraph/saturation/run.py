@@ -41,7 +41,9 @@ class Run:
     """A run on `egraph`, up to `deadline`; `told` is called before each iteration.
 
     `watch` is called before the rules of a phase are applied, with the phase, the iteration and the
-    names of the book's rules.  It can search for their matches, and must not change them.
+    names of the book's rules.  It can search for their matches, and must not change them.  If the
+    run is `counted`, egglog adds the iterations of the phases to its statistics, which grow as long
+    as the e-graph lives.
     """
 
     egraph: EGraph
@@ -52,6 +54,7 @@ class Run:
     deadline: float
     told: Told
     watch: Watch | None = None
+    counted: bool = False
 
     def schedule(self, schedule: Schedule) -> tuple[PhaseReport, ...] | Course:
         """Run all phases; returns a course for a new run if the e-graph outgrows its bounds.
@@ -179,7 +182,8 @@ class _PhaseRun:
             name = f"engine/step/{self.position}/{len(self._steps)}"
             parse = self.run.egraph.parse_program
             run(self.run.egraph, parse(f"(unstable-combined-ruleset {name} {' '.join(rulesets)})"))
-            self._steps[rulesets] = parse(f"(run-schedule (run {name}))\n{DEDUCE}")
+            step = f"(run {name} 1)" if self.run.counted else f"(run-schedule (run {name}))"
+            self._steps[rulesets] = parse(f"{step}\n{DEDUCE}")
         return self._steps[rulesets]
 
     def _outgrown(self) -> StopReason | None:
