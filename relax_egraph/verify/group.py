@@ -40,6 +40,9 @@ _HOPELESS = 30
 _READERS = 8
 """The number of other readers of a deduced fact with which a doubted deduction is tried."""
 
+_UNFOLDINGS = 8
+"""Contradictory choices of rules for premises after which an attempt has failed."""
+
 _IN_VAIN = 40
 """Instances without a match after which no further instance of a rule is drawn."""
 
@@ -147,12 +150,15 @@ class Group:
     def attempt(self, chain: Sequence[Direction], small: bool) -> Instance | None:
         """A random instance of the pattern at the end of `chain`, or ``None``."""
         makers, refused = makers_of(self.book), self.refused[chain[-1].name]
-        left = self.leave(chain)
-        try:
-            unfolded = unfold(chain, makers, self.random, left)
-            problem = problem_of(unfolded.query, self.book.declarations, self.random)
-        except Contradiction as reason:
-            refused[str(reason)] += 1
+        for _ in range(_UNFOLDINGS):
+            left = self.leave(chain)
+            try:
+                unfolded = unfold(chain, makers, self.random, left)
+                problem = problem_of(unfolded.query, self.book.declarations, self.random)
+                break
+            except Contradiction as reason:
+                refused[str(reason)] += 1
+        else:
             return None
         instance = draw_instance(problem, unfolded.rules, self.random, refused, small)
         if instance is None:

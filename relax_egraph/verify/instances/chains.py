@@ -59,7 +59,8 @@ def chain_to(pattern: Direction, book: RuleBook) -> tuple[Direction, ...]:
 def can_match(chain: Sequence[Direction], book: RuleBook) -> bool:
     """Whether the rules of `chain` can match together, judged by their literals.
 
-    A rule that reads a fact about ``uint8`` cannot match with one that deduces it for ``int8``.
+    A rule that reads a fact about ``uint8`` cannot match with one that deduces it for ``int8``, nor
+    one that reads a bound of 0 with one that deduces -1.
     """
     if len(chain) == 1:
         return True

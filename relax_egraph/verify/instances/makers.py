@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import applied, written
 from relax_egraph.egraph.rulebook.generate import generated_rules
 from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule, deducers
 from relax_egraph.rules import FACTS
@@ -27,12 +28,19 @@ NATIVE = frozenset(
 class Makers:
     """The patterns that deduce each relation, with the row that they add, and those that equate.
 
-    `walks` are the relations with a recursive rule, which computes step by step.
+    `walks` are the relations with a recursive rule that keeps some arguments, and computes the
+    others step by step.  `under` are the relations that each relation may depend on.
     """
 
     of: Mapping[str, Sequence[tuple[Direction, Row]]]
     uniting: tuple[Direction, ...]
     walks: tuple[str, ...]
+    under: Mapping[str, frozenset[str]]
+
+    def recurs(self, way: tuple[Direction, Row]) -> bool:
+        """Whether the rule of `way` reads what may depend on the relation that it deduces."""
+        pattern, row = way
+        return any(row.head in self.under.get(n, ()) or n == row.head for n in reads_of(pattern))
 
 
 @cache
@@ -41,8 +49,39 @@ def makers_of(book: RuleBook) -> Makers:
     directions = [d for rule in (*book.rules, *generated_rules()) for d in rule.directions]
     of = deducers(directions, besides=NATIVE)
     uniting = tuple(d for d in directions if d.unites)
-    walks = (name for name, rows in of.items() if any(name in reads_of(p) for p, _ in rows))
-    return Makers(of, uniting, tuple(walks))
+    walks = (name for name, rows in of.items() if any(map(_is_step, rows)))
+    return Makers(of, uniting, tuple(walks), _under(of))
+
+
+def _under(of: Mapping[str, Sequence[tuple[Direction, Row]]]) -> Mapping[str, frozenset[str]]:
+    """By relation, all relations that the rules that deduce it read, transitively."""
+    under = {
+        name: {read for pattern, _ in rows for read in reads_of(pattern) & of.keys()}
+        for name, rows in of.items()
+    }
+    growing = True
+    while growing:
+        before = sum(map(len, under.values()))
+        for names in under.values():
+            names |= {below for name in tuple(names) for below in under[name]}
+        growing = sum(map(len, under.values())) > before
+    return {name: frozenset(names) for name, names in under.items()}
+
+
+def _is_step(way: tuple[Direction, Row]) -> bool:
+    step, row = way
+    kept = {keeps(step, row, k) for k in range(len(row.args))}
+    return row.head in reads_of(step) and kept == {True, False}
+
+
+@cache
+def keeps(step: Direction, row: Row, at: int) -> bool:
+    """Whether a `step` of a walk keeps argument number `at`."""
+    return any(
+        written(read.items[1 + at]) == written(row.args[at])
+        for fact in step.premises
+        for read in applied(fact, {row.head})
+    )
 
 
 @cache
@@ -64,13 +103,13 @@ def relations_of(rule: Rule) -> tuple[str, ...]:
 
 
 def needed(rule: Rule, makers: Makers) -> tuple[Rule, ...]:
-    """`rule`, and all rules that deduce its premises, transitively."""
+    """`rule`, and all rules that deduce its premises, transitively, without those of `FACTS`."""
     rules = {rule.name: rule}
     todo = list(rule.directions)
     for pattern in todo:
         for name in pattern.reads:
             for maker, _ in makers.of.get(name, ()):
-                if maker.rule.name not in rules and maker.rule.ruleset not in FACTS:
+                if maker.rule.name not in rules:
                     rules[maker.rule.name] = maker.rule
                     todo.append(maker)
-    return tuple(rules.values())
+    return tuple(r for r in rules.values() if r is rule or r.ruleset not in FACTS)

@@ -4,13 +4,14 @@ A tensor ``x`` has the variables ``x.shape`` and ``x.dtype``; the operands of an
 operator share a shape variable.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, operators
 from relax_egraph.verify.instances.congruence import Congruence
 from relax_egraph.verify.instances.keeping import SHAPED, keeps_shape
+from relax_egraph.verify.instances.primitives import Fails, compute, computes
 from relax_egraph.verify.instances.problem import VALUES, Application, Contradiction, Problem
 from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query
 
@@ -43,6 +44,8 @@ class _Resolving:
             self.share_shapes(node)
         bake = self.same.find
         self.find_sorts()
+        for premise in facts.premises:
+            _refuse_false(premise, [bake(a) for a in premise.args])
         producers: dict[str, Application] = {}
         for node in sorted(map(self.baked, nodes), key=lambda n: n.built):
             producers.setdefault(node.result, node)
@@ -223,6 +226,18 @@ class _Resolving:
             self.same.unite(self.of(node.args[0], "shape"), result)
         elif node.op.name in SHAPED:
             self.same.unite(node.args[kinds.index("shape")], result)
+
+
+def _refuse_false(premise: Apply, args: Sequence[Arg]) -> None:
+    """Raise `Contradiction` for a comparison of literals that does not hold, of a bound with 0."""
+    values = tuple(a.value for a in args if isinstance(a, Literal))
+    if len(values) == len(args) and premise.result is None and computes(premise.head):
+        try:
+            holds = compute(premise.head, values)
+        except Fails:
+            holds = False
+        if holds is not True:
+            raise Contradiction(premise.text)
 
 
 def _refuse_cycles(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, applied, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form
 from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule
-from relax_egraph.verify.instances.makers import Makers, reads_of
+from relax_egraph.verify.instances.makers import Makers, keeps, reads_of
 from relax_egraph.verify.instances.query import Apply, Arg, Literal, Query, literal_of
 
 _DEPTH = 8
@@ -58,6 +58,7 @@ class _Unfolding:
     rules: dict[str, Rule]
     query: Query = field(default_factory=Query)
     deduced: list[Apply] = field(default_factory=list[Apply])
+    above: dict[Apply, tuple[Apply, ...]] = field(default_factory=dict[Apply, tuple[Apply, ...]])
     parent: dict[Arg, Arg] = field(default_factory=dict[Arg, Arg])
     seen: int = 0
 
@@ -70,7 +71,9 @@ class _Unfolding:
         ways = [w for w in self.makers.of[apply.head] if self.fits(apply, w[1])]
         ways = [w for w in ways if self.is_of(apply, *w)] or ways
         forced = self.forced(ways)
+        above = self.above.get(apply, ())
         known = [d for d in self.deduced if d.head == apply.head and self.agree(d, apply)]
+        known = [d for d in known if d not in above]  # nothing deduces itself
         self.query.applies.remove(apply)
         if known and not forced and self.random.random() < _AGAIN:
             near = [d for d in known if set(d.args) & set(apply.args)]
@@ -81,7 +84,8 @@ class _Unfolding:
             return
         if forced:
             self.wanted.pop(0)
-        pattern, row = self.random.choice(forced or _shallow(ways, depth))
+        pattern, row = self.random.choice(forced or self.shallow(ways, depth))
+        before = len(self.query.applies)
         self.rules[pattern.rule.name] = pattern.rule
         self.query.match(pattern, prefix)
         for name, value in pattern.lets.items():
@@ -91,6 +95,14 @@ class _Unfolding:
         if row.value is not None and apply.result is not None:
             self.query.same.append((apply.result, self.query.term(row.value, prefix, None, True)))
         self.deduced.append(apply)
+        self.above |= dict.fromkeys(self.query.applies[before:], (*above, apply))
+
+    def shallow(
+        self, ways: Sequence[tuple[Direction, Row]], depth: int
+    ) -> Sequence[tuple[Direction, Row]]:
+        """`ways` without recursive rules beyond half of the depth, if there are others."""
+        ends = [w for w in ways if not self.makers.recurs(w)] if depth >= _DEPTH // 2 else []
+        return ends or ways
 
     def begin(self, apply: Apply, prefix: str) -> None:
         """Add the first step of the walk to which `apply` belongs."""
@@ -103,7 +115,7 @@ class _Unfolding:
         self.rules[pattern.rule.name] = pattern.rule
         self.query.match(pattern, prefix)
         for at, item in enumerate(row.args):
-            if all(_keeps(*step, at) for step in steps):
+            if all(keeps(*step, at) for step in steps):
                 same = (apply.args[at], self.query.term(item, prefix, None, True))
                 self.query.same.append(same)
 
@@ -183,19 +195,3 @@ def _operators_of(pattern: Direction) -> Mapping[str, str]:
         for value in fact.items[1:]
         if isinstance(name, Atom) and isinstance(value, Form) and value.head.startswith("R.")
     }
-
-
-@cache
-def _keeps(step: Direction, row: Row, at: int) -> bool:
-    """Whether a `step` of a walk keeps argument number `at`."""
-    return any(
-        written(read.items[1 + at]) == written(row.args[at])
-        for fact in step.premises
-        for read in applied(fact, {row.head})
-    )
-
-
-def _shallow(ways: Sequence[tuple[Direction, Row]], depth: int) -> Sequence[tuple[Direction, Row]]:
-    """`ways` without recursive rules beyond half of the depth, if there are others."""
-    ends = [w for w in ways if w[1].head not in reads_of(w[0])]
-    return ends if ends and depth >= _DEPTH // 2 else ways
