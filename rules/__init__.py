@@ -26,11 +26,22 @@ from relax_egraph.base.parameters import (
 )
 from relax_egraph.errors import RuleError, Span
 
-FACTS = ("dim", "facts")
-"""What is deduced of every value; always part of the book."""
+FACTS = ("dim", "facts", "ranges", "magnitudes", "ordinary")
+"""What is deduced of values, and equates none; always part of the book."""
 
 FAMILIES = (
-    *("canon", "constants", "logic", "movement", "shape", "slices", "layout", "along", "windows"),
+    *(
+        "canon",
+        "constants",
+        "logic",
+        "bounds",
+        "movement",
+        "shape",
+        "slices",
+        "layout",
+        "along",
+        "windows",
+    ),
     *("algebra", "reductions", "fma", "linear", "convolution"),
     *("idioms", "softmax", "statistics", "norms", "masks", "attention", "grouping", "rotary"),
     *("unfold", "horizontal", "quantized", "weights", "fusion"),

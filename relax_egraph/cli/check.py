@@ -102,7 +102,7 @@ def _names(book: "RuleBook", files: Sequence[Path], only: Sequence[str]) -> list
     for file in files:
         if not any(rule.span.file == str(file) for rule in book.rules):
             raise click.ClickException(f"{file} has no rules: none was checked")
-    of_files = [r.name for r in book.rewrites if not files or r.name in book.of_user]
+    of_files = [r.name for r in book.checked if not files or r.name in book.of_user]
     names = list(dict.fromkeys(known_rule(name, of_files) for name in only)) or of_files
     if not names:
         raise click.ClickException("no rule was checked: there is none to check")

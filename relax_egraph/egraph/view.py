@@ -27,7 +27,8 @@ class EClass:
     empty for a tuple).  `is_const`: the value depends on constants only, and costs nothing at run
     time.  `scalar` is the value of a known scalar.  `narrow` are the formats in which a constant
     can be stored within the caller's tolerance: the dtype, and the axis along which elements share
-    a scale.
+    a scale.  `magnitude` bounds the elements, none of which is NaN, as ``magnitude-of`` does.
+    `elements_of` is the class whose elements a match_cast passes on.
     """
 
     sort: Sort
@@ -36,6 +37,8 @@ class EClass:
     is_const: bool = False
     scalar: float | None = None
     narrow: tuple[tuple[str, int], ...] = ()
+    magnitude: float | None = None
+    elements_of: ClassId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from relax_egraph.egraph.encoding.encode import Encoded, encode
+from relax_egraph.egraph.encoding.magnitudes import ASKING, Magnitudes
 from relax_egraph.egraph.encoding.narrowing import Narrowing
 from relax_egraph.egraph.encoding.regions import Region, binders_of, regions_of
 from relax_egraph.egraph.encoding.signature import signature
@@ -40,6 +41,7 @@ from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.ir.walk import free_vars
 from relax_egraph.optimize.explanation import PlacedRegion, RegionReport
+from relax_egraph.optimize.prepare import operators_in
 from relax_egraph.optimize.regions import RegionOptimizer
 from relax_egraph.optimize.sizes import Sizing
 
@@ -85,7 +87,8 @@ class Planner:
     """Plans the functions of one module; fused functions are shared by all plans.
 
     What constant weights lose in fewer bits, where a function has a tolerance, `narrowing` measures
-    before the first phase of the schedule that stores them so.
+    before the first phase of the schedule that stores them so.  If an operator of the module asks
+    for magnitudes, a region gets those of the values that it reads.
     """
 
     def __init__(self, module: IRModule, regions: RegionOptimizer, narrowing: Narrowing) -> None:
@@ -93,6 +96,7 @@ class Planner:
         self._refusals = Refusals(module)
         self._regions = regions
         self._narrowing = narrowing
+        self._magnitudes = None if ASKING.isdisjoint(operators_in(module)) else Magnitudes()
         self._builder = BlockBuilder(module)
         self._fused = FusedFunctions(self._builder.add_func)
         self._saturated: dict[Hashable, Saturated] = {}
@@ -116,12 +120,20 @@ class Planner:
         if (name, block) not in self._parts:
             refusing = frozenset(self._refusals.among(block.bindings))
             regions = regions_of(block.bindings, _kept(block), refusing=refusing)
-            encoded = [encode(region.bindings, region.outputs, refusing) for region in regions]
-            self._parts[name, block] = tuple(
-                _Part(region, source, self._kind(name, source))
-                for region, source in zip(regions, encoded, strict=True)
-            )
+            self._parts[name, block] = tuple(self._part(name, r, refusing) for r in regions)
         return self._parts[name, block]
+
+    def _part(self, name: str, region: Region, refusing: frozenset[Var]) -> _Part:
+        """A `region` of function `name`; regions that compute what it reads come before it."""
+        source = encode(region.bindings, region.outputs, refusing)
+        if self._magnitudes is None:
+            return _Part(region, source, self._kind(name, source))
+        source = replace(source, view=self._magnitudes.added_to(source.view))
+        kind = self._kind(name, source)
+        saturated = kind.saturated
+        now = {var: saturated.became[source.origin[var]] for var in region.outputs}
+        self._magnitudes.learn(now, saturated.view.classes)
+        return _Part(region, source, kind)
 
     def report(self, kind: _Kind, sizing: Sizing) -> RegionReport:
         """The report of a `kind` at the sizes of the symbols in it, with its best program."""

@@ -19,7 +19,6 @@ from relax_egraph.passes import (
     channels_last,
     convert_to_dataflow,
     eliminate_common_subexpr,
-    fold_isnan,
     fold_shapes,
     merge_dataflow_blocks,
     refine_parameters,
@@ -31,8 +30,8 @@ from relax_egraph.rules import Rules
 GATHER = (convert_to_dataflow(1), merge_dataflow_blocks)
 """Bindings without effects are gathered into dataflow blocks."""
 
-SIMPLIFY = (fold_shapes, fold_isnan, eliminate_common_subexpr, remove_all_unused, channels_last)
-"""Fold computed shapes and tests for NaN, compute common values once, put channels last."""
+SIMPLIFY = (fold_shapes, eliminate_common_subexpr, remove_all_unused, channels_last)
+"""Fold computed shapes, compute common values once, put channels last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from relax_egraph.passes.dead_code import dead_code_elimination as dead_code_eli
 from relax_egraph.passes.dead_code import remove_all_unused as remove_all_unused
 from relax_egraph.passes.fit_operands import fit_operands as fit_operands
 from relax_egraph.passes.fold_constant import fold_constant as fold_constant
-from relax_egraph.passes.fold_isnan import fold_isnan as fold_isnan
 from relax_egraph.passes.fold_shapes import fold_shapes as fold_shapes
 from relax_egraph.passes.infra import Pass as Pass
 from relax_egraph.passes.infra import PassContext as PassContext

@@ -61,7 +61,7 @@ class Sizes:
     def instance(self, trace: Trace, kind: Kind, rng: np.random.Generator) -> Instance:
         """Random values of `kind`; constants keep their values."""
 
-        def drawn(info: StructInfo, shape: tuple[int, ...] = ()) -> Result:
+        def drawn(info: StructInfo, shape: tuple[int, ...] = (), kind: Kind = kind) -> Result:
             if isinstance(info, TupleStructInfo):
                 return tuple(v for f in info.fields if isinstance(v := drawn(f), Computed))
             known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
@@ -75,7 +75,11 @@ class Sizes:
         leaves = {
             key: exact(leaf.data)
             if isinstance(leaf, Constant)
-            else drawn(leaf.struct_info, self.leaves.get(key, ()))
+            else drawn(
+                leaf.struct_info,
+                self.leaves.get(key, ()),
+                "ordinary" if key in trace.finite else kind,
+            )
             for key, leaf in sorted(trace.leaves.items())
         }
         opaque = {

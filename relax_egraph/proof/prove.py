@@ -53,12 +53,14 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
             for moment in record(run):
                 firings += classes.learn(moment)
         computed = _program_terms(terms, view, region.extraction.program)
-    leaves = {
-        node.key: eclass.struct_info
+    of_leaves = {
+        node.key: eclass
         for eclass in source.classes.values()
         for node in eclass.nodes
         if node.op == LEAF
     }
+    leaves = {key: eclass.struct_info for key, eclass in of_leaves.items()}
+    finite = frozenset(key for key, eclass in of_leaves.items() if eclass.magnitude is not None)
     rules = {name: rule for run in runs for name, rule in _matched(run).items()}
     traces: list[Trace] = []
     for output, root, now in zip(outputs, source.roots, view.roots, strict=True):
@@ -82,6 +84,7 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
                 book=runs[0].book(),
                 assumed=assumed,
                 tolerance=tolerance,
+                finite=finite,
             )
         )
     return Proof(tuple(traces), tuple(firings))

@@ -69,10 +69,11 @@ class Trace:
     """The steps from `source` to `result`, one output of a region of `function`.
 
     `leaves` are the constants and variables of terms of operator ``leaf``, by key, and `infos`
-    their struct infos.  `opaque` are the bindings of terms of operator ``opaque``, by key.  `rules`
-    are the rules that matched, by their names in steps, without generated rules; `book` is the rule
-    book of the run.  `assumed` are the assumptions on symbols, `tolerance` the tolerance of the
-    function.
+    their struct infos; those in `finite` have neither NaN nor infinities, as an earlier region of
+    the function has deduced.  `opaque` are the bindings of terms of operator ``opaque``, by key.
+    `rules` are the rules that matched, by their names in steps, without generated rules; `book` is
+    the rule book of the run.  `assumed` are the assumptions on symbols, `tolerance` the tolerance
+    of the function.
     """
 
     function: str
@@ -87,6 +88,7 @@ class Trace:
     assumed: Assumptions | None = None
     tolerance: float = 0.0
     book: RuleBook | None = None
+    finite: frozenset[int] = frozenset()
 
     def programs(self) -> Iterator[Term]:
         """The source, and the program after each step; the last is the result.

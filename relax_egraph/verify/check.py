@@ -34,7 +34,9 @@ def check_rules(
     processes: int = 1,
     progress: Progress | None = None,
 ) -> tuple[Verdict, ...]:
-    """The verdicts on the rules of `book`, or on those in `only`, in order; facts are not checked.
+    """The verdicts on the rules of `book`, or on those in `only`, in order.
+
+    Rules for facts that an instance determines by itself, shapes and dtypes, are not checked.
 
     A rule runs alone, or with rules that deduce its premises, until it has matched `trials` times.
     Rules with too few instances also run with their families, on programs like those of `cases`.
@@ -69,7 +71,7 @@ def check_rules(
 
 
 def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, Rule]:
-    rules = {r.name: r for r in book.rewrites}
+    rules = {r.name: r for r in book.checked}
     names = set(rules if only is None else only)
     if not names:
         raise ValueError("no rule was checked: there is none to check")

@@ -41,7 +41,7 @@ class InCase:
         """A trial of up to `count` programs for the rules `wanted`; ``None`` without a program."""
         program = Program(book.declarations)
         families = tuple(f for f in case.families if f in book.families)
-        rules = tuple(r for r in book.rewrites if r.ruleset in families)
+        rules = tuple(r for r in book.rules if r.ruleset in families or r.name in wanted)
         refused: Counter[str] = Counter()
         for attempt in range(_ATTEMPTS * count):
             if len(program.instances) == count:

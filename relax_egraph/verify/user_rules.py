@@ -31,7 +31,7 @@ def check_user_rules(
     for source in book.user:
         if all(rule.span.file != source.name for rule in book.rules):
             raise ValueError(f"{source.name} has no rules: none was checked")
-    known = [r.name for r in book.rewrites if not book.user or r.name in book.of_user]
+    known = [r.name for r in book.checked if not book.user or r.name in book.of_user]
     names = known if only is None else list(only)
     for name in names:
         if name not in known:

@@ -7,7 +7,7 @@ and truth values are numbered, and a rule without premises maps each number to i
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,11 +26,11 @@ _PLAIN = {"i64", "f64"}
 _LEFT_OUT = {"Tensor": "R.none", "Prim": "Prim.none"}
 
 
-def load_view(egraph: EGraph, view: View) -> None:
+def load_view(egraph: EGraph, view: View, absent: Collection[str] = ()) -> None:
     """Add the classes of `view`, which are tensors and tuples, with their nodes and facts.
 
-    Class ``i`` is the class of ``(Value i)``, or of ``(TupleValue i)``.  Raises ``ValueError`` if
-    an attribute is not canonical or a shape operand is unknown.
+    Class ``i`` is the class of ``(Value i)``, or of ``(TupleValue i)``.  The facts in `absent` are
+    left out.  Raises ``ValueError`` if an attribute is not canonical or a shape operand is unknown.
     """
     loading = _Loading()
     for number, eclass in view.classes.items():
@@ -57,6 +57,10 @@ def load_view(egraph: EGraph, view: View) -> None:
         for dtype, axis in eclass.narrow:
             text = loading.literal("String", literals.string(dtype))
             loading.fact("within-tolerance", number, text, ("i64", axis))
+        if eclass.magnitude is not None and "magnitude-of" not in absent:
+            loading.fact("magnitude-of", number, ("f64", eclass.magnitude))
+        if eclass.elements_of is not None and "elements-of" not in absent:
+            loading.fact("elements-of", number, ("Tensor", eclass.elements_of))
     folder = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with TemporaryDirectory(dir=folder) as scratch:
         run_text(egraph, "\n".join(loading.program(Path(scratch))))
@@ -141,8 +145,8 @@ class _Loading:
                 yield (sort, arg) if sort in _PLAIN else self.literal(sort, text)
 
 
-_FUNCTIONS = {"rank-of", "const-scalar", "source-index"}
-_RELATIONS = {"shape-claim", "dtype-claim", "is-const", "within-tolerance"}
+_FUNCTIONS = {"rank-of", "const-scalar", "source-index", "magnitude-of"}
+_RELATIONS = {"shape-claim", "dtype-claim", "is-const", "within-tolerance", "elements-of"}
 
 
 def _body(number: int, sorts: tuple[str, ...]) -> str:

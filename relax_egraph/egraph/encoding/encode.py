@@ -225,7 +225,9 @@ class _Encoder:
         info = binding.var.struct_info
         known = info if isinstance(info, TensorStructInfo) else TensorStructInfo()
         self.opaque.append(binding)
-        self.classes.append(EClass("tensor", (opaque_node(len(self.opaque) - 1, children),), known))
+        node = opaque_node(len(self.opaque) - 1, children)
+        cast = children[0] if isinstance(binding, MatchCast) and _is_tensor(binding.value) else None
+        self.classes.append(EClass("tensor", (node,), known, elements_of=cast))
         number = len(self.classes) - 1
         if signature is not None:
             self._same[signature] = number
@@ -282,6 +284,10 @@ def _open_operand(operand: Operand, value: Expr | None) -> bool:
 
 def _same(a: Shape | None, b: Shape) -> bool:
     return a == b or (a is not None and len(a) == len(b) and all(map(dims.equal, a, b)))
+
+
+def _is_tensor(value: Expr) -> bool:
+    return isinstance(value, Var | Constant) and isinstance(value.struct_info, TensorStructInfo)
 
 
 def _ranked(value: Expr) -> bool:

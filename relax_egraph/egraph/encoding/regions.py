@@ -42,11 +42,14 @@ def regions_of(
     Every match_cast, and the bindings of `refusing`, may fail at run time: they stay in order.  A
     block of up to `size` bindings is one region, unchanged.  A larger block loses unused bindings;
     a computation on constants is copied into each region that needs it; values that are read all
-    over the block are computed in the first region.
+    over the block are computed in the first region.  Guards against NaN do not count: where they
+    are redundant, regions are as without them.
     """
     if len(bindings) <= size:
         return (Region(tuple(bindings), tuple(outputs)),)
     block = _Block(bindings, outputs, refusing)
+    if len(bindings) - len(block.guards) <= size:
+        return (Region(tuple(bindings), tuple(outputs)),)
     members = set(block.needs) - block.shared
     ahead = _ahead(block, block.depth_first(block.roots, members), size)
     body = block.depth_first(block.roots, members - ahead)
@@ -76,7 +79,8 @@ class _Block:
     """Bindings by number; `needs` are the bindings that each reads, or that must run before it.
 
     A binding runs after the binders of its symbols; `checks`, which may fail, run in order.
-    `shared` are computations on constants, and tensors without operands.
+    `shared` are computations on constants, and tensors without operands.  `guards` are tests for
+    NaN, and choices between a number and a value that was tested.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class _Block:
         self.checks = frozenset(checks)
         self.outputs = frozenset(outputs)
         self.shared: set[int] = set()
+        self.guards: set[int] = set()
         self.needs: dict[int, tuple[int, ...]] = {}
         self.fields: dict[int, list[int]] = {}
         maker = {b.var: k for k, b in enumerate(bindings)}
@@ -105,6 +110,9 @@ class _Block:
                 self.fields.setdefault(reads[0], []).append(k)
             if self._is_shared(k, binding):
                 self.shared.add(k)
+            tested = _calls(binding, "where") and not self.guards.isdisjoint(reads)
+            if tested or _calls(binding, "isnan"):
+                self.guards.add(k)
         self.roots = [*dict.fromkeys([*checks, *(maker[v] for v in outputs)])]
 
     def _is_shared(self, k: int, binding: Binding) -> bool:
@@ -218,10 +226,12 @@ def _cone(block: _Block, k: int, most: int) -> set[int]:
 def _cuts(block: _Block, body: Sequence[int], size: int) -> Iterator[int]:
     """The places in `body` before which a region begins."""
     cost = _costs(block, body, size)
+    places = [p for p, k in enumerate(body) if k not in block.guards]
     begin = 0
-    while len(body) - begin > size:
-        begin = min(range(begin + size // 2, begin + size + 1), key=lambda p: (cost[p], -p))
-        yield begin
+    while len(places) - begin > size:
+        candidates = range(begin + size // 2, begin + size + 1)
+        begin = min(candidates, key=lambda c: (cost[places[c]], -c))
+        yield places[begin]
 
 
 def _costs(block: _Block, body: Sequence[int], size: int) -> list[float]:
@@ -249,6 +259,11 @@ def _weight(users: Sequence[Binding]) -> float:
     So might a value that all users read element by element, or reduce.
     """
     return 1 + 1 / len(users) + (not any(map(_reads_memory, users)))
+
+
+def _calls(binding: Binding, name: str) -> bool:
+    value = binding.value
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
 
 
 def _reads_memory(user: Binding) -> bool:

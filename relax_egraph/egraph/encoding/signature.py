@@ -50,7 +50,7 @@ def signature(view: View) -> Signature:
 
 def _class(eclass: EClass) -> Hashable:
     nodes = tuple(map(_node, eclass.nodes))
-    known = (eclass.is_const, repr(eclass.scalar), eclass.narrow)
+    known = (eclass.is_const, repr(eclass.scalar), eclass.narrow, eclass.magnitude)
     return (eclass.sort, nodes, eclass.struct_info, *known)
 
 

@@ -61,6 +61,7 @@ def _class(key: Key, tables: Tables, infos: Infos, numbers: Mapping[Key, ClassId
         struct_info=info if isinstance(info, TensorStructInfo) else _UNKNOWN,
         is_const=tensor_value in tables.constants,
         scalar=None if tensor_value is None else tables.scalars.get(tensor_value),
+        magnitude=tables.magnitudes.get(value) if sort == "Tensor" else None,
     )
 
 

@@ -126,6 +126,11 @@ class Tables:
         return {t: self.decode("f64", c) for t, c in self.fact("const-scalar").items()}
 
     @cached_property
+    def magnitudes(self) -> dict[Value, float]:
+        """The known magnitudes of tensors without NaN and infinities."""
+        return {t: self.decode("f64", m) for t, m in self.fact("magnitude-of").items()}
+
+    @cached_property
     def constants(self) -> set[Value]:
         """The tensors that depend on constants only."""
         return {row.inputs[0] for row in self._unordered("is-const")}

@@ -15,7 +15,7 @@ from relax_egraph.egraph.readback.tables import Tables
 from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.conflict import find_conflict
-from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
+from relax_egraph.egraph.saturation.deduction import DEDUCE, bounded, deduced
 from relax_egraph.egraph.saturation.infer import ill_typed
 from relax_egraph.egraph.saturation.measure import nodes_of
 from relax_egraph.egraph.saturation.schedule import OVERSTEP, Budget
@@ -41,6 +41,7 @@ def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
         run_text(egraph, text)
     load_view(egraph, view)
     sizes = deduced(egraph, run_text(egraph, DEDUCE))
+    bounded(egraph)
     together = [rule for rule in book.rewrites if rule.ruleset not in OWN_PHASE]
     sentence = _first_wrong(egraph, together, book, nodes, sizes)
     if sentence is None:
@@ -63,6 +64,7 @@ def _first_wrong(
             try:
                 outputs = run_text(egraph, f"(run-schedule (run {book.own[rule.name]}))\n{DEDUCE}")
                 sizes = deduced(egraph, outputs, before=sizes)
+                bounded(egraph)
             except SaturationError as problem:
                 return f"rule {rule.name} ({rule.span}) fails: {problem}"
             updated = outputs[0].report.updated

@@ -52,7 +52,7 @@ def record(done: Saturating) -> list[Moment]:
     course = Course(report.bans, tuple(halts))
     with no_collection(), prepared(book.program) as egraph:
         recorder = _Recorder(egraph, _searches(book, report))
-        load_view(egraph, done.view)
+        load_view(egraph, done.view, book.absent)
         budget = replace(done.budget, seconds=inf)
         again = Run(egraph, done.view, book, budget, course, inf, untold, recorder.watch)
         if isinstance(again.schedule(schedule), Course):

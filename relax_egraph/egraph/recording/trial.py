@@ -19,7 +19,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.calls import demands
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.conflict import find_conflict
-from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
+from relax_egraph.egraph.saturation.deduction import DEDUCE, bounded, deduced
 from relax_egraph.egraph.saturation.measure import nodes_of
 from relax_egraph.errors import SaturationError
 
@@ -85,7 +85,8 @@ def try_rule(
         named = (replace(d, name=f"{d.name}/tried") for d in asking.values())
         for text in (*texts, *(demand.text_in("engine/asking") for demand in named)):
             run_text(egraph, text)
-        sizes = _load(egraph, program)
+        matches: Counter[str] = Counter()
+        sizes = _load(egraph, program, matches)
         conflict: str | None = None
         help_out = egraph.parse_program(
             f"(run-schedule (run engine/helping) (run engine/asking))\n{DEDUCE}"
@@ -94,10 +95,10 @@ def try_rule(
         for _ in range(rounds):
             for _ in range(_HELPED if helpers or asking else 0):
                 outputs = run(egraph, help_out)
-                sizes, conflict = _deduced(egraph, outputs, sizes, conflict)
+                sizes, conflict = _deduced(egraph, outputs, sizes, conflict, matches)
                 if not outputs[0].report.updated:
                     break
-            sizes, conflict = _deduced(egraph, run(egraph, step), sizes, conflict)
+            sizes, conflict = _deduced(egraph, run(egraph, step), sizes, conflict, matches)
         return _read(egraph, conflict, {})
 
 
@@ -117,7 +118,7 @@ def try_families(
     after = 0
     with prepared(_program(book, families, program)) as egraph:
         run_text(egraph, "(relation engine/matched (Tensor))")
-        sizes = _load(egraph, program)
+        sizes = _load(egraph, program, matches)
         conflict: str | None = None
         together = " ".join(f"(run {name})" for name in families)
         step = egraph.parse_program(f"(run-schedule {together})\n{DEDUCE}")
@@ -125,7 +126,7 @@ def try_families(
             outputs = run(egraph, step)
             for reported, count in outputs[0].report.num_matches_per_rule.items():
                 matches[reported.rstrip("=><")] += count
-            sizes, conflict = _deduced(egraph, outputs, sizes, conflict)
+            sizes, conflict = _deduced(egraph, outputs, sizes, conflict, matches)
             after += all(matches[name] >= enough for name, enough in wanted.items())
             large = nodes_of(sizes) > _MOST_NODES or sum(sizes.values()) > _MOST_ROWS
             if after > _AFTER or large or conflict or not outputs[0].report.updated:
@@ -134,25 +135,35 @@ def try_families(
 
 
 def _deduced(
-    egraph: EGraph, outputs: list[Any], sizes: Mapping[str, int], conflict: str | None
+    egraph: EGraph,
+    outputs: list[Any],
+    sizes: Mapping[str, int],
+    conflict: str | None,
+    matches: Counter[str],
 ) -> tuple[Mapping[str, int], str | None]:
-    """Deduce all facts; returns the sizes of tables, and the first conflict."""
+    """Deduce all facts and bounds; returns the sizes of tables, and the first conflict.
+
+    The matches of rules for bounds and magnitudes are added to `matches`.
+    """
     try:
         sizes = deduced(egraph, outputs, before=sizes)
+        matches.update(bounded(egraph).num_matches_per_rule)
         return sizes, conflict or find_conflict(egraph, sizes)
     except SaturationError as problem:
         return sizes, conflict or str(problem).removeprefix("it ")
 
 
-def _load(egraph: EGraph, program: Sequence[str]) -> Mapping[str, int]:
-    """Run the entries of `program` and deduce all facts; returns the sizes of tables.
+def _load(egraph: EGraph, program: Sequence[str], matches: Counter[str]) -> Mapping[str, int]:
+    """Run the entries of `program` and deduce all facts, as in `_deduced`; returns the sizes.
 
     Each entry is parsed by itself, as parsing takes memory quadratic in the length of a text.
     """
     for k, actions in enumerate(program):
         run_text(egraph, f'(rule () ({actions}) :ruleset load :name "load-terms-{k}")')
     run_text(egraph, "(run-schedule (run load))")
-    return deduced(egraph, run_text(egraph, DEDUCE))
+    sizes = deduced(egraph, run_text(egraph, DEDUCE))
+    matches.update(bounded(egraph).num_matches_per_rule)
+    return sizes
 
 
 def _read(egraph: EGraph, conflict: str | None, matches: Mapping[str, int]) -> Trial:

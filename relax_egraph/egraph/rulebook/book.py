@@ -32,6 +32,9 @@ from relax_egraph.egraph.rulebook.scope import (
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.message import counted, some
 
+_OF_ALL_VALUES = ("dim", "facts")
+"""The families of facts that every value has, and the engine deduces."""
+
 OWN_PHASE = ("weights", "lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
 
@@ -140,6 +143,11 @@ class RuleBook:
     def rewrites(self) -> tuple[Rule, ...]:
         """The rules that equate values: all but those that deduce facts."""
         return _chosen(self).rewrites
+
+    @property
+    def checked(self) -> tuple[Rule, ...]:
+        """The rules that can be checked: all but those for shapes, dtypes and the like."""
+        return tuple(rule for rule in self.rules if rule.ruleset not in _OF_ALL_VALUES)
 
     @property
     def of_user(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from relax_egraph.egraph.rulebook.vocabulary import (
     vocabulary_table,
 )
 from relax_egraph.errors import Span, nearest
+from relax_egraph.rules import FACTS
 
 LOAD = "load"
 """The ruleset of temporary rules that the engine adds to load a part of a program."""
@@ -21,7 +22,7 @@ LOAD = "load"
 DEMANDS = "demands"
 """The ruleset of demands for values of functions."""
 
-ENGINE_RULESETS = ("facts", "dim", "conflict", DEMANDS, LOAD)
+ENGINE_RULESETS = (*FACTS, "conflict", DEMANDS, LOAD)
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
 
 ENGINE_PREFIX = "engine/"

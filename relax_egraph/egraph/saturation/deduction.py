@@ -21,6 +21,9 @@ DEDUCE = """(run-schedule (saturate (seq (run facts) (saturate (run dim)))))
 Its last output has the sizes of all tables.
 """
 
+_BOUND = "(run-schedule (saturate (seq (run ranges) (run magnitudes) (run ordinary))))"
+"""Runs the rules for bounds and magnitudes."""
+
 _DEMAND = """(run-schedule (run demands))
 (print-size)"""
 """Runs the rules for demands alone: enough after values that no fact depends on."""
@@ -48,6 +51,15 @@ def deduced(
         if add_values(egraph, functions, names):
             program = DEDUCE if shapes_follow or names else _DEMAND
             sizes = sizes_of(run(egraph, _parsed(program)))
+
+
+def bounded(egraph: EGraph) -> Any:
+    """Deduce all bounds and magnitudes from facts; returns egglog's report.
+
+    No other fact depends on them, and what rules make seldom has better ones: it is enough to
+    deduce them at the start, and where no rule changes anything.
+    """
+    return run(egraph, _parsed(_BOUND))[0].report
 
 
 @cache

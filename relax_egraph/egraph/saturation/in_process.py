@@ -115,7 +115,7 @@ def saturated_and_read(
     while True:
         with no_collection(), prepared(book.program) as egraph:
             deadline = min(deadline, perf_counter() + budget.seconds)
-            load_view(egraph, view)
+            load_view(egraph, view, book.absent)
             run = Run(egraph, view, book, budget, course, deadline, told)
             done = run.schedule(schedule)
             if not isinstance(done, Course):

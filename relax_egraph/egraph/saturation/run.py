@@ -17,7 +17,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.saturation.backoff import BackOff
 from relax_egraph.egraph.saturation.conflict import find_conflict
 from relax_egraph.egraph.saturation.course import Course, Halt, Progress, Told
-from relax_egraph.egraph.saturation.deduction import DEDUCE, deduced
+from relax_egraph.egraph.saturation.deduction import DEDUCE, bounded, deduced
 from relax_egraph.egraph.saturation.measure import nodes_of
 from relax_egraph.egraph.saturation.report import Ban, PhaseReport, StopReason
 from relax_egraph.egraph.saturation.schedule import OVERSTEP, Budget, Phase, Schedule
@@ -65,6 +65,7 @@ class Run:
         sizes = deduced(self.egraph, run_text(self.egraph, DEDUCE))
         if conflict := find_conflict(self.egraph, sizes):
             raise SaturationError(f"the block is ill-typed: it {conflict}")
+        bounded(self.egraph)
         for position, phase in enumerate(schedule):
             phase_run = _PhaseRun(self, phase, position, sizes)
             report = phase_run.until_it_stops()
@@ -236,7 +237,8 @@ class _PhaseRun:
     def _stop(self, updated: bool) -> StopReason | None:
         """The reason to end the phase now; ``None`` if it goes on."""
         iteration = len(self.history)
-        if not updated and not self.back_off.release():
+        updated = updated or self.back_off.release() or bounded(self.run.egraph).updated
+        if not updated:
             return StopReason.SATURATED
         for halt in self.run.course.halts:
             if (halt.position, halt.iteration) == (self.position, iteration):

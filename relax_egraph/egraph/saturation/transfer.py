@@ -97,6 +97,8 @@ class Rows:
                 c.is_const,
                 c.scalar,
                 c.narrow,
+                c.magnitude,
+                c.elements_of,
             )
             for number, c in view.classes.items()
         ]

@@ -48,7 +48,7 @@ def saturated_data(saturated: Saturated) -> Data:
     classes = [
         [
             *(number, c.sort, [node_data(node) for node in c.nodes]),
-            *(infos.number(c.struct_info), c.is_const, c.scalar, c.narrow),
+            *(infos.number(c.struct_info), c.is_const, c.scalar, c.narrow, c.magnitude),
         ]
         for number, c in view.classes.items()
     ]
@@ -66,8 +66,8 @@ def saturated_of(data: Data, loaded: View) -> Saturated:
     numbers = {of_type(int, row[0]) for row in data["classes"]}
     read = Nodes(numbers, loaded)
     classes: dict[ClassId, EClass] = {}
-    for number, sort, nodes, info, is_const, scalar, narrow in data["classes"]:
-        check(sort in _SORTS and type(scalar) in (float, type(None)))
+    for number, sort, nodes, info, is_const, scalar, narrow, most in data["classes"]:
+        check(sort in _SORTS and all(type(n) in (float, type(None)) for n in (scalar, most)))
         classes[number] = EClass(
             sort,
             tuple(read.node(*row) for row in nodes),
@@ -75,6 +75,7 @@ def saturated_of(data: Data, loaded: View) -> Saturated:
             of_type(bool, is_const),
             scalar,
             tuple((of_type(str, dtype), of_type(int, axis)) for dtype, axis in narrow),
+            most,
         )
     became = {loaded_class: of_type(int, now) for loaded_class, now in data["became"]}
     check(loaded.classes.keys() >= became.keys() and numbers.issuperset(became.values()))

@@ -111,7 +111,8 @@ def gap(left: Computed, right: Computed, kind: Kind, noise: Array | None = None)
     if same.all():
         return Gap("exact", on=_ZEROS if _signs_differ(a, b) else frozenset())
     if not is_float(name_of(a.dtype)):
-        return Gap("unsound", _first(~same))
+        overflows = max(left.range_used, right.range_used) * _ROOM > 1
+        return Gap("reassociates" if overflows else "unsound", _first(~same))
     if kind in UNBOUNDED:
         return Gap("reassociates", _first(~same), on=_causes(a, b, ~same, kind))
     return _of_floats(left, right, same, kind, noise)
