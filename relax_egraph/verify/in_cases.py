@@ -53,7 +53,7 @@ class InCase:
             except Contradiction:
                 continue
             drawn = draw_instance(problem, rules, random, refused, dtypes=(dtype,))
-            if drawn is not None and truthful(drawn, program.declarations):
+            if drawn is not None and truthful(drawn, program.declarations, ("ordinary",)):
                 program.add(drawn)
         if not program.instances:
             return None

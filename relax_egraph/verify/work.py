@@ -24,7 +24,7 @@ from relax_egraph.verify.verdict import Verdict, silent
 Stage: TypeAlias = Literal["near", "in cases", "far"]
 """The stages of the check: short chains to a rule that equates values, cases, and long chains."""
 
-_PASSES = 3
+_PASSES = 6
 """The most draws of programs like that of a case."""
 
 

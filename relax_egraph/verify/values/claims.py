@@ -1,6 +1,6 @@
 """A check of an instance's claims about constant values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,12 +17,16 @@ from relax_egraph.verify.values.tolerance import Computed
 _EXTENT = 2
 """The extent of every symbol."""
 
-_DRAWS: tuple[Kind, ...] = ("ordinary", "ordinary", "ordinary", "nan")
+KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "ordinary", "nan")
 """Kinds of values of leaves: on one of them a claim may be true by chance, as σ(0) is ½."""
 
 
-def truthful(instance: Instance, declarations: Mapping[str, Declaration]) -> bool:
+def truthful(
+    instance: Instance, declarations: Mapping[str, Declaration], kinds: Sequence[Kind] = KINDS
+) -> bool:
     """Whether each value that an instance claims to be one number is that number.
+
+    Leaves have values of these `kinds`, one after the other.
 
     Instances draw numbers also for results of operators.  An e-graph with two numbers for one value
     could prove anything.
@@ -33,7 +37,7 @@ def truthful(instance: Instance, declarations: Mapping[str, Declaration]) -> boo
     program = Program(declarations)
     program.add(instance)
     extents = dict.fromkeys(program.symbols, _EXTENT)
-    return all(_holds(program, extents, kind, seed) for seed, kind in enumerate(_DRAWS))
+    return all(_holds(program, extents, kind, seed) for seed, kind in enumerate(kinds))
 
 
 def _holds(program: Program, extents: Mapping[str, int], kind: Kind, seed: int) -> bool:
