@@ -30,21 +30,11 @@ FACTS = ("dim", "facts", "ranges", "magnitudes", "ordinary")
 """What is deduced of values, and equates none; always part of the book."""
 
 FAMILIES = (
-    *(
-        "canon",
-        "constants",
-        "logic",
-        "bounds",
-        "movement",
-        "shape",
-        "slices",
-        "layout",
-        "along",
-        "windows",
-    ),
+    *("canon", "constants", "logic", "bounds", "movement", "shape", "slices"),
+    *("layout", "along", "windows"),
     *("algebra", "reductions", "fma", "linear", "convolution"),
     *("idioms", "softmax", "statistics", "norms", "masks", "attention", "grouping", "rotary"),
-    *("unfold", "horizontal", "quantized", "weights", "fusion"),
+    *("unfold", "horizontal", "quantized", "images", "weights", "fusion"),
 )
 """The families of rewrites."""
 

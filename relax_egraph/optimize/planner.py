@@ -7,6 +7,7 @@ cost, and so the program.
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
+from relax_egraph.egraph.encoding.crossing import with_channels_last
 from relax_egraph.egraph.encoding.encode import Encoded, encode
 from relax_egraph.egraph.encoding.magnitudes import ASKING, Magnitudes
 from relax_egraph.egraph.encoding.narrowing import Narrowing
@@ -119,7 +120,9 @@ class Planner:
         """The regions of a block of function `name`, each with its kind."""
         if (name, block) not in self._parts:
             refusing = frozenset(self._refusals.among(block.bindings))
-            regions = regions_of(block.bindings, _kept(block), refusing=refusing)
+            kept = _kept(block)
+            cut = regions_of(block.bindings, kept, refusing=refusing)
+            regions = with_channels_last(cut, kept)
             self._parts[name, block] = tuple(self._part(name, r, refusing) for r in regions)
         return self._parts[name, block]
 

@@ -16,7 +16,6 @@ from relax_egraph.optimize.inlining import inline_by_price
 from relax_egraph.optimize.session import Session
 from relax_egraph.passes import (
     PassContext,
-    channels_last,
     convert_to_dataflow,
     eliminate_common_subexpr,
     fold_shapes,
@@ -30,8 +29,8 @@ from relax_egraph.rules import Rules
 GATHER = (convert_to_dataflow(1), merge_dataflow_blocks)
 """Bindings without effects are gathered into dataflow blocks."""
 
-SIMPLIFY = (fold_shapes, eliminate_common_subexpr, remove_all_unused, channels_last)
-"""Fold computed shapes, compute common values once, put channels last."""
+SIMPLIFY = (fold_shapes, eliminate_common_subexpr, remove_all_unused)
+"""Fold computed shapes, compute common values once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from relax_egraph.passes.bind_params import bind_params as bind_params
 from relax_egraph.passes.bind_symbolic_vars import bind_symbolic_vars as bind_symbolic_vars
 from relax_egraph.passes.canonicalize_bindings import canonicalize_bindings as canonicalize_bindings
-from relax_egraph.passes.channels_last import channels_last as channels_last
 from relax_egraph.passes.check_claims import check_claims as check_claims
 from relax_egraph.passes.common_subexpr import eliminate_common_subexpr as eliminate_common_subexpr
 from relax_egraph.passes.convert_to_dataflow import convert_to_dataflow as convert_to_dataflow

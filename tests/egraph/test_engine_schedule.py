@@ -42,6 +42,16 @@ def test_by_default_all_rewrites_run_together_then_lowering_then_fusion() -> Non
     ]
 
 
+def test_images_run_when_others_are_done_with_what_moves_permutations() -> None:
+    mine = f"(ruleset mine) {LOG_OF_EXP.format('mine')}"
+    book = RuleBook.default([mine], families=["layout", "fma", "images", "fusion"])
+
+    rewrite, images, *_ = default_schedule(book)
+
+    assert rewrite.rulesets == ("layout", "fma", "mine")
+    assert (images.name, images.rulesets) == ("images", ("layout", "mine", "images"))
+
+
 def test_a_users_file_is_a_ruleset_of_the_first_phase() -> None:
     book = RuleBook.default([f"(ruleset mine) {LOG_OF_EXP.format('mine')}"], families=["fusion"])
 

@@ -28,14 +28,15 @@ def test_every_operator_with_loops_that_no_kernel_has_as_a_step_has_a_schedule()
 @pytest.mark.parametrize(
     ("data", "weight", "attrs", "anchor", "flops"),
     [
-        ((1, 8, 56, 56), (8, 8, 1, 1), {}, "matmul", 0.85),
-        ((1, 64, 56, 56), (64, 64, 1, 1), {"strides": (2, 2)}, "conv", 0.85),
-        ((1, 64, N, 112), (64, 64, 3, 3), {"padding": (1, 1)}, "conv", 0.98),
-        ((1, 64, 56, 56), (64, 64, 3, 3), {"strides": (2, 2)}, "conv", 0.85),
-        ((1, 3, 56, N), (64, 3, 3, 3), {"padding": (1, 1)}, "conv", 0.45),
-        ((1, 8, 56, 56), (8, 1, 3, 3), {"groups": 8, "padding": (1, 1)}, "conv", 0.2),
-        ((1, 64, 56, 56), (64, 32, 3, 3), {"groups": 2, "padding": (1, 1)}, "conv", 0.85),
-        ((1, 56, 56, 64), (64, 64, 5, 5), {"data_layout": "NHWC"}, "conv", 0.9),
+        ((1, 56, 56, 8), (8, 8, 1, 1), {}, "matmul", 0.85),
+        ((1, 56, 56, 8), (8, 8, 1, 1), {"padding": (1, 1)}, "matmul", 0.85),
+        ((1, 56, 56, 64), (64, 64, 1, 1), {"strides": (2, 2)}, "conv", 0.9),
+        ((1, N, 112, 64), (64, 64, 3, 3), {"padding": (1, 1)}, "conv", 1.0),
+        ((1, 56, 56, 64), (64, 64, 3, 3), {"strides": (2, 2)}, "conv", 0.9),
+        ((1, 56, N, 3), (64, 3, 3, 3), {"padding": (1, 1)}, "conv", 0.45),
+        ((1, 56, 56, 8), (8, 1, 3, 3), {"groups": 8, "padding": (1, 1)}, "conv", 0.3),
+        ((1, 56, 56, 64), (64, 32, 3, 3), {"groups": 2, "padding": (1, 1)}, "conv", 0.85),
+        ((1, 56, 56, 64), (64, 64, 5, 5), {}, "conv", 0.9),
     ],
 )
 def test_a_convolution_runs_as_its_window_and_its_channels_allow(
@@ -46,7 +47,7 @@ def test_a_convolution_runs_as_its_window_and_its_channels_allow(
     flops: float,
 ) -> None:
     op = OPS["nn.conv2d"]
-    complete = complete_attrs(op, attrs)
+    complete = complete_attrs(op, {**attrs, "data_layout": "NHWC"})
     operands = (f32(*data), f32(*weight))
     result = op.rule(*operands, **complete)
     assert isinstance(result, TensorStructInfo)
@@ -55,6 +56,24 @@ def test_a_convolution_runs_as_its_window_and_its_channels_allow(
 
     assert schedule is not None
     assert (schedule.anchor, schedule.flops) == (anchor, flops)
+
+
+@pytest.mark.parametrize(
+    ("data", "out", "moves"), [("NHWC", "NHWC", 0), ("NHWC", "NCHW", 24), ("NCHW", "NHWC", 18)]
+)
+def test_a_convolution_pays_for_each_element_that_it_transposes(
+    data: str, out: str, moves: int
+) -> None:
+    op, extents = OPS["nn.conv2d"], {"N": 1, "C": 32, "H": N, "W": 56}
+    operands = (f32(*(extents[letter] for letter in data)), f32(64, 32, 1, 1))
+    attrs = complete_attrs(op, {"data_layout": data, "out_layout": out})
+    result = op.rule(*operands, **attrs)
+    assert isinstance(result, TensorStructInfo)
+
+    schedule = Library().schedule_of_operator(op, attrs, operands, (result,))
+
+    assert schedule is not None
+    assert schedule.flops == pytest.approx(64 / (64 / 0.85 + moves))
 
 
 def test_a_pool_of_everything_is_a_reduction() -> None:

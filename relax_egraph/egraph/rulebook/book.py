@@ -35,7 +35,7 @@ from relax_egraph.ir.message import counted, some
 _OF_ALL_VALUES = ("dim", "facts")
 """The families of facts that every value has, and the engine deduces."""
 
-OWN_PHASE = ("weights", "lower", "fusion")
+OWN_PHASE = ("images", "weights", "lower", "fusion")
 """Rulesets with a phase of their own; all others of the book and of users run in one phase."""
 
 

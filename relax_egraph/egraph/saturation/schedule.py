@@ -15,12 +15,22 @@ from relax_egraph.base.parameters import (
 )
 from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
 from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.rules import FAMILIES
 
 REWRITE = "rewrite"
 """The phase of all families without a phase of their own, and of the rules of users' files."""
 
 WEIGHTS = "weights"
 """The family that stores weights in other dtypes; their accuracy is measured before it runs."""
+
+IMAGES = "images"
+"""The family that permutes images."""
+
+_MOVING = ("movement", "shape", "layout", "along", "windows")
+"""The families that run again with `IMAGES`: they move permutations past operators."""
+
+_OPERATORS_PASSED = 200
+"""The most iterations with `IMAGES`: in each one a permutation passes an operator."""
 
 OVERSTEP = 2
 """An e-graph with more than this many times the allowed nodes is given up."""
@@ -95,18 +105,26 @@ Schedule = tuple[Phase, ...]
 
 
 def default_schedule(book: RuleBook) -> Schedule:
-    """All rewrites of `book` together, then weights, then lowering to kernels, then fusion.
+    """All rewrites of `book` together, then images, weights, lowering to kernels, and fusion.
 
     Lowering has no node budget: it is linear, and without it there are no kernels to extract.
     """
     used = {"lower", *(rule.ruleset for rule in book.rewrites)}
     rewrites = tuple(name for name in book.rulesets if name not in OWN_PHASE)
     own = tuple(
-        Phase(name, (name,), nodes=inf, growth=8.0, match_limit=inf)
+        _images(rewrites)
+        if name == IMAGES
+        else Phase(name, (name,), nodes=inf, growth=8.0, match_limit=inf)
         for name in OWN_PHASE
         if name in used.intersection(book.rulesets)
     )
     return (Phase(REWRITE, rewrites), *own)
+
+
+def _images(rewrites: tuple[str, ...]) -> Phase:
+    """The phase of `IMAGES`, with the families that move permutations and the rules of users."""
+    others = (name for name in rewrites if name in _MOVING or name not in FAMILIES)
+    return Phase(IMAGES, (*others, IMAGES), iterations=_OPERATORS_PASSED)
 
 
 def before_weights(schedule: Schedule) -> tuple[Schedule, Schedule]:

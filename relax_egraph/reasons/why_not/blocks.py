@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from relax_egraph.egraph.encoding.crossing import with_channels_last
 from relax_egraph.egraph.encoding.encode import encode
 from relax_egraph.egraph.encoding.regions import regions_of
 from relax_egraph.egraph.encoding.signature import signature
@@ -32,7 +33,8 @@ def parts_in(module: IRModule) -> Iterator[Part]:
         for block in _blocks(function.body):
             outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
             refusing = frozenset(refusals.among(block.bindings))
-            for region in regions_of(block.bindings, outputs, refusing=refusing):
+            regions = regions_of(block.bindings, outputs, refusing=refusing)
+            for region in with_channels_last(regions, outputs):
                 encoded = encode(region.bindings, region.outputs, refusing)
                 variables = {var.name: number for var, number in encoded.origin.items()}
                 yield Part(name, function, encoded.view, variables)
