@@ -13,8 +13,6 @@ from relax_egraph.cli.group import Unusable
 from relax_egraph.cli.model import How, ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.rules import rule_commands
-from relax_egraph.reasons.no_block import NO_BLOCK
-from relax_egraph.reasons.rule_times import time_figures
 
 
 @rule_commands.command("profile")
@@ -36,6 +34,9 @@ def profile_rules(model: ModelFile, how: How, most: int, as_json: bool) -> None:
     that searched it, because a table that it reads had new rows. Below: the seconds of saturation,
     which also applies matches and deduces facts, and of extraction.
     """
+    from relax_egraph.reasons.no_block import NO_BLOCK
+    from relax_egraph.reasons.rule_times import time_figures
+
     with step("optimizing") as tell:
         explanation = model.optimized(how)
         if not explanation.regions:

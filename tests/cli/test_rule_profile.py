@@ -58,11 +58,11 @@ def test_json_has_every_rule_that_was_searched(program: Path) -> None:
     assert told["extraction"] > 0
 
 
-def test_a_model_without_a_dataflow_block_has_no_rules_to_time(tmp_path: Path) -> None:
+def test_a_model_without_operators_has_no_rules_to_time(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text("@R.function\ndef main(x: R.Tensor((2,), 'float32')):\n    return x\n")
 
     result = invoke("rules", "profile", path)
 
     assert result.exit_code == 2
-    assert "dataflow" in result.output
+    assert "no operator without effects" in result.output

@@ -146,7 +146,12 @@ class RuleBook:
 
     @property
     def checked(self) -> tuple[Rule, ...]:
-        """The rules that can be checked: all but those for shapes, dtypes and the like."""
+        """The rules that can be checked: all but those for shapes, dtypes and the like.
+
+        Of a book without families they are the user's.
+        """
+        if not self.families:
+            return self.rewrites
         return tuple(rule for rule in self.rules if rule.ruleset not in _OF_ALL_VALUES)
 
     @property
