@@ -198,3 +198,17 @@ def test_an_instance_says_one_number_of_a_value() -> None:
     (verdict,) = rx.rules.check(rule, processes=1)
 
     assert verdict.sound, str(verdict)
+
+
+def test_a_part_of_a_split_tensor_is_one_only_where_its_data_are(tmp_path: Path) -> None:
+    file = tmp_path / "ones.egg"
+    file.write_text(
+        "; x · 1 = x, where 1 is a part of a split tensor\n"
+        "; float: exact\n"
+        "(rewrite (R.multiply x one) x\n"
+        "  :when ((= one (R.tuple_get (R.split w i a) 0)) (= 1.0 (const-scalar one))\n"
+        '         (= (shape-of x) (shape-of one))) :name "times-part-of-ones")\n',
+        "utf-8",
+    )
+    (verdict,) = rx.rules.check(file, processes=1)
+    assert (verdict.kind, verdict.sound) == ("exact", True)

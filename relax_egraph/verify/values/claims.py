@@ -6,7 +6,6 @@ import numpy as np
 
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.dtypes import name_of
-from relax_egraph.ir.op import OPS
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.values.applied import constant
 from relax_egraph.verify.values.evaluation import Evaluation
@@ -45,8 +44,7 @@ def _holds(program: Program, extents: Mapping[str, int], kind: Kind, seed: int) 
     run.compute()
     for step in program.steps:
         value = run.values.get(step.number)
-        is_computed = step.node is not None and step.node.op in OPS
-        if step.scalar is None or not is_computed or not isinstance(value, Computed):
+        if step.scalar is None or step.is_leaf or not isinstance(value, Computed):
             continue
         claim = constant(step.scalar, value.value.shape, name_of(value.value.dtype)).value
         if not np.allclose(value.wide, claim.astype(value.wide.dtype), 1e-6, 0, equal_nan=True):
