@@ -36,6 +36,7 @@ from relax_egraph.vm.executable import Executable
 BUILTIN_OPS: Mapping[str, str] = {
     **{"shape_of": "shape_of", "reshape": "reshape", "unique": "unique"},
     **{"print": "print", "assert_op": "assert", "null_value": "null_value"},
+    **{"tag_of": "get_tag", "has_tag": "has_tag", "field_of": "get_field"},
     "memory.alloc_storage": "alloc_storage",
     "memory.alloc_tensor": "alloc_tensor",
     "memory.size_of": "size_of",
@@ -183,6 +184,9 @@ class _FunctionCodegen:
             case Op(name=name) if name in _CLOSURE_OPS and isinstance(call.args[1], Tuple):
                 operands = self._operands((call.args[0], *call.args[1].fields))
                 return f"vm.builtin.{_CLOSURE_OPS[name]}", operands
+            case Op(name="make_tagged") if isinstance(call.args[1], Tuple):
+                operands = self._operands((call.args[0], *call.args[1].fields))
+                return "vm.builtin.make_tagged", operands
             case Op(name="builtin.alloc_tensor"):
                 raise self._refuse("R.builtin.alloc_tensor", "vm_memory_lower")
             case Op(name="call_tir" | "call_tir_inplace" | "call_dps_packed"):

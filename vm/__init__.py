@@ -1,5 +1,6 @@
 """The virtual machine: four instructions; everything else is a packed function."""
 
+from relax_egraph.base.tagged import Tagged as Tagged
 from relax_egraph.vm.call_report import CallReport as CallReport
 from relax_egraph.vm.debugger import Debugger as Debugger
 from relax_egraph.vm.exec_builder import ExecBuilder as ExecBuilder

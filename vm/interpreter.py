@@ -14,6 +14,7 @@ from relax_egraph.vm.builtins import Builtin, Packed, invoke_closure
 from relax_egraph.vm.closure import Closure
 from relax_egraph.vm.decoding import Around, Caller, Code, Decoder, Gather, Program
 from relax_egraph.vm.executable import Executable
+from relax_egraph.vm.matching import describe
 from relax_egraph.vm.stack import Place, moments, note_stack
 
 # names for the loop below: a global is faster than an attribute of an enum
@@ -109,7 +110,10 @@ class Interpreter:
                     code = program.code
                     registers[c] = value
                 elif kind == _IF:
-                    pc = pc + 1 if registers[a] else b
+                    condition = registers[a]
+                    if not isinstance(condition, int):
+                        raise RunError(f"the condition is {describe(condition)}, needs a boolean")
+                    pc = pc + 1 if condition else b
                 elif kind == _GOTO:
                     pc = a
                 elif kind == _SEGMENT:

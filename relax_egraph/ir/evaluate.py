@@ -46,6 +46,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relax_egraph.ir.tagged import MEANINGS
 from relax_egraph.ir.templates import fill
 
 Packed: TypeAlias = Mapping[str, Callable[..., Value]]
@@ -270,6 +271,8 @@ class _Frame:
                 return ()
             case "null_value", ():
                 return None
+            case name, args if name in MEANINGS:
+                return MEANINGS[name](*map(self.evaluate, args))
             case _:
                 operands = tuple(map(self.operand, call.args))
                 try:

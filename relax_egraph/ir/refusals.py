@@ -43,8 +43,10 @@ DATA_DECIDES = frozenset({"tensor_to_shape", "dynamic_strided_slice", "check_ind
 RESULT_IS_CHECKED = frozenset({"call_packed", "call_pure_packed", "call_inplace_packed"})
 """Intrinsics whose ``sinfo_args`` are checked, if there are any."""
 
-_UNKNOWN = frozenset({"invoke_closure", "invoke_pure_closure", "assert_op"})
-"""Intrinsics that call unknown functions, and assertions."""
+_UNKNOWN = frozenset(
+    {"invoke_closure", "invoke_pure_closure", "assert_op", "tag_of", "has_tag", "field_of"}
+)
+"""Intrinsics that call unknown functions, assertions, and those that need a tagged value."""
 
 
 def operator_may_refuse(call: Call, op: Op) -> bool:

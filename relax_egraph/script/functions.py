@@ -28,6 +28,7 @@ from relax_egraph.ir.walk import free_vars, is_leaf
 from relax_egraph.script.bindings import Bindings
 from relax_egraph.script.expressions import Expressions
 from relax_egraph.script.literals import read_attrs
+from relax_egraph.script.matches import as_conditional
 from relax_egraph.script.purity import has_effects
 from relax_egraph.script.scope import Globals, Scope
 from relax_egraph.script.signatures import (
@@ -44,6 +45,7 @@ from relax_egraph.script.spellings import ATTRIBUTES
 
 _NOT_IN_DATAFLOW: Mapping[type[ast.stmt], str] = {
     ast.If: "a conditional",
+    ast.Match: "a conditional",
     ast.Return: "a return",
     ast.FunctionDef: "a function",
 }
@@ -133,6 +135,8 @@ class FunctionReader:
                 name, value = self._conditional(node)
                 var = self.scope.declare(name, value.struct_info)
                 self.scope.bindings.append(VarBinding(var, value))
+            case ast.Match():
+                self._statement(as_conditional(self.module.source, node))
             case ast.Return(value=ast.expr() as value):
                 self._result = self._expressions.leaf(value)
                 self._close_block()

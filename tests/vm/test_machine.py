@@ -49,6 +49,19 @@ def fails(run: Callable[[], object]) -> str:
 # --- programs -------------------------------------------------------------------------
 
 
+def test_a_condition_that_is_a_tensor_is_refused() -> None:
+    ib = ExecBuilder()
+    with ib.function("main", 1):
+        otherwise = ib.label()
+        ib.emit_if(ib.r(0), otherwise)
+        ib.emit_ret(1)
+        ib.place(otherwise)
+        ib.emit_ret(0)
+
+    message = 'the condition is R.Tensor((2,), "float32"), needs a boolean'
+    assert fails(lambda: VirtualMachine(ib.get())["main"](floats(1, 2))) == message
+
+
 def test_calls_pass_registers_immediates_and_constants() -> None:
     ib = ExecBuilder()
     with ib.function("main", 1):

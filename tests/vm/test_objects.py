@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relax_egraph.base.tagged import Tagged
 from relax_egraph.errors import RunError
 from relax_egraph.vm import ExecBuilder, VirtualMachine, register_func
-from relax_egraph.vm.builtins import BUILTINS, Tagged
+from relax_egraph.vm.builtins import BUILTINS
 from relax_egraph.vm.machine import Engine
 from relax_egraph.vm.registry import unregister_func
 from tests.support.native import with_kernels

@@ -9,7 +9,6 @@ from relax_egraph.vm.builtins.calls import invoke_closure as invoke_closure
 from relax_egraph.vm.builtins.checks import CHECKS
 from relax_egraph.vm.builtins.control import CONTROL
 from relax_egraph.vm.builtins.data import DATA
-from relax_egraph.vm.builtins.data import Tagged as Tagged
 from relax_egraph.vm.builtins.kv_cache import KV_CACHE
 from relax_egraph.vm.builtins.memory import MEMORY
 from relax_egraph.vm.builtins.memory import copy as copy

@@ -1,18 +1,12 @@
 """Tuples and tagged values: containers of other values."""
 
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from relax_egraph.base.tagged import Tagged
 from relax_egraph.errors import RunError
 from relax_egraph.vm.builtins.builtin import Builtin, of_values, wrong
-
-
-@dataclass(frozen=True, slots=True)
-class Tagged:
-    """A value of an algebraic data type: the number of its constructor, and its fields."""
-
-    tag: int
-    fields: tuple[Any, ...]
 
 
 def make_tuple(*fields: Any) -> tuple[Any, ...]:
@@ -41,6 +35,15 @@ def get_tag(value: Any) -> int:
     return value.tag
 
 
+def has_tag(value: Any, tag: Any) -> Any:
+    """Whether a tagged value has the tag `tag`, as a boolean scalar tensor: a condition."""
+    if type(value) is not Tagged:
+        raise wrong("has_tag", "value", value, "a tagged value")
+    if type(tag) is not int:
+        raise wrong("has_tag", "tag", tag, "an integer")
+    return np.asarray(value.tag == tag)
+
+
 def get_field(value: Any, index: Any) -> Any:
     """Field `index` of a tagged value."""
     if type(value) is not Tagged:
@@ -65,6 +68,7 @@ DATA: tuple[Builtin, ...] = (
     of_values(tuple_getitem),
     of_values(make_tagged),
     of_values(get_tag),
+    of_values(has_tag),
     of_values(get_field),
     of_values(null_value),
 )

@@ -33,6 +33,7 @@ from relax_egraph.ir.ops import scatter as scatter
 from relax_egraph.ir.ops import search as search
 from relax_egraph.ir.ops import sequence as sequence
 from relax_egraph.ir.ops import sort as sort
+from relax_egraph.ir.ops import tagged as tagged
 from relax_egraph.ir.ops import trigonometry as trigonometry
 from relax_egraph.ir.ops import unary as unary
 from relax_egraph.ir.ops import vm as vm
