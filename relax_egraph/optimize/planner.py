@@ -4,18 +4,20 @@ Equal regions are saturated once, and extracted once for each set of sizes: the 
 cost, and so the program.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from relax_egraph.egraph.encoding.crossing import with_channels_last
 from relax_egraph.egraph.encoding.encode import Encoded, encode
 from relax_egraph.egraph.encoding.magnitudes import ASKING, Magnitudes
 from relax_egraph.egraph.encoding.narrowing import Narrowing
+from relax_egraph.egraph.encoding.places import Placed, placed, within
 from relax_egraph.egraph.encoding.regions import Region, binders_of, regions_of
 from relax_egraph.egraph.encoding.signature import signature
 from relax_egraph.egraph.engine import Saturated, Schedule, before_weights, untouched
 from relax_egraph.egraph.readback.decode import decode
 from relax_egraph.egraph.readback.fused import FusedFunctions
+from relax_egraph.egraph.readback.instance import instance
 from relax_egraph.egraph.readback.source_order import source_first
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import ClassId, View
@@ -36,7 +38,7 @@ from relax_egraph.ir.expr import (
 )
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutation import written_variables
-from relax_egraph.ir.occurrences import shape_variables_of
+from relax_egraph.ir.occurrences import shape_variables_of, symbols_in
 from relax_egraph.ir.refusals import Refusals
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, symbols_of
 from relax_egraph.ir.tolerance import tolerance_of
@@ -63,12 +65,14 @@ class Plan:
 class _Kind:
     """A set of equal regions, the first of them in `function`; `reports` are by sizes.
 
-    `region` is the key of the set, and `runs` are its saturations.
+    `region` is the key of the set, and `runs` are its saturations.  `written` is the first region
+    as the block has it, and `source` the form that all share.
     """
 
     function: str
     region: Hashable
-    source: View
+    written: View
+    source: Placed
     saturated: Saturated
     runs: tuple[Saturating, ...]
     symbols: frozenset[str]
@@ -77,11 +81,12 @@ class _Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A region of a block, encoded, and its kind."""
+    """A region of a block, encoded, and its kind, whose symbols of places have the values `at`."""
 
     region: Region
     source: Encoded
     kind: _Kind
+    at: Mapping[str, int]
 
 
 class Planner:
@@ -104,6 +109,11 @@ class Planner:
         self._kinds: dict[Hashable, _Kind] = {}
         self._parts: dict[tuple[str, DataflowBlock], tuple[_Part, ...]] = {}
 
+    def _symbols(self) -> frozenset[str]:
+        """The symbols of all functions of the module."""
+        functions = (function for _, function in self._module.relax_functions())
+        return frozenset[str]().union(*map(symbols_in, functions))
+
     def fused(self) -> dict[str, BaseFunc]:
         """The fused functions that the plans call."""
         functions = self._builder.get().functions
@@ -123,42 +133,49 @@ class Planner:
             kept = _kept(block)
             cut = regions_of(block.bindings, kept, refusing=refusing)
             regions = with_channels_last(cut, kept)
-            self._parts[name, block] = tuple(self._part(name, r, refusing) for r in regions)
+            sources = [encode(r.bindings, r.outputs, refusing) for r in regions]
+            forms = placed([source.view for source in sources], self._symbols)
+            each = zip(regions, sources, forms, strict=True)
+            self._parts[name, block] = tuple(self._part(name, *part) for part in each)
         return self._parts[name, block]
 
-    def _part(self, name: str, region: Region, refusing: frozenset[Var]) -> _Part:
+    def _part(self, name: str, region: Region, source: Encoded, form: Placed) -> _Part:
         """A `region` of function `name`; regions that compute what it reads come before it."""
-        source = encode(region.bindings, region.outputs, refusing)
         if self._magnitudes is None:
-            return _Part(region, source, self._kind(name, source))
-        source = replace(source, view=self._magnitudes.added_to(source.view))
-        kind = self._kind(name, source)
+            return _Part(region, source, self._kind(name, source.view, form), form.at)
+        form = replace(form, view=self._magnitudes.added_to(form.view))
+        kind = self._kind(name, source.view, form)
         saturated = kind.saturated
         now = {var: saturated.became[source.origin[var]] for var in region.outputs}
         self._magnitudes.learn(now, saturated.view.classes)
-        return _Part(region, source, kind)
+        return _Part(region, source, kind, form.at)
 
     def report(self, kind: _Kind, sizing: Sizing) -> RegionReport:
         """The report of a `kind` at the sizes of the symbols in it, with its best program."""
-        scenarios = sizing.scenarios(kind.symbols)
+        scenarios = sizing.with_values(kind.source.at).scenarios(kind.symbols)
         sizes = tuple((s.weight, tuple(s.sizes.items()), s.assumed) for s in scenarios)
         if sizes not in kind.reports:
             hints = [(s.weight, s.sizes) for s in scenarios]
-            priced = self._regions.best(kind.region, kind.source, kind.saturated, hints)
+            with within(kind.source):
+                priced = self._regions.best(kind.region, kind.written, kind.saturated, hints)
             kind.reports[sizes] = RegionReport(
                 function=kind.function,
                 saturation=kind.saturated.report,
                 extraction=priced.extraction,
                 cost_before=priced.cost_before,
                 view=kind.saturated.view,
-                source=kind.source,
+                source=kind.source.view,
                 became=kind.saturated.became,
                 runs=kind.runs,
                 priced_at=scenarios,
             )
         return kind.reports[sizes]
 
-    def _kind(self, name: str, source: Encoded) -> _Kind:
+    def _kind(self, name: str, written: View, source: Placed) -> _Kind:
+        with within(source):
+            return self._kind_assuming(name, written, source)
+
+    def _kind_assuming(self, name: str, written: View, source: Placed) -> _Kind:
         tolerance, view = tolerance_of(name, self._module[name].attrs), source.view
         first, rest = before_weights(self._regions.schedule) if tolerance else (None, ())
         key, saturated = self._once(view, first)
@@ -173,7 +190,7 @@ class Planner:
         if kind is None:
             view = source_first(saturated.view, source.view, saturated.became)
             saturated = replace(saturated, view=view)
-            kind = _Kind(name, key, source.view, saturated, runs, _symbols_of(view))
+            kind = _Kind(name, key, written, source, saturated, runs, _symbols_of(view))
             self._kinds[key] = kind
         return kind
 
@@ -242,9 +259,9 @@ class _FunctionPlan:
             named = reversed(list(source.origin.items()))
             values: dict[ClassId, Expr] = {}
             placed.append(PlacedRegion(self._name, self._name, report, source.origin, values))
+            view = replace(report.view, leaves=source.view.leaves, opaque=source.view.opaque)
             bindings += decode(
-                replace(report.view, leaves=source.view.leaves, opaque=source.view.opaque),
-                report.extraction.program,
+                *instance(view, report.extraction.program, part.at),
                 [(v, now[source.origin[v]]) for v in part.region.outputs],
                 {now[c]: v.name for v, c in named if c in now},
                 self._fused,

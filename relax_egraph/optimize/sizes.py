@@ -7,7 +7,7 @@ that they assume, and a program is correct at every size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from relax_egraph.extract import Hints, Sizes, scenarios_of
 from relax_egraph.ir import dims
@@ -35,6 +35,13 @@ class Sizing:
     case: Case = ()
     known: Assumptions = field(default_factory=Assumptions)
     bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def with_values(self, values: Sizes) -> "Sizing":
+        """The same, with `values` for symbols of no function."""
+        if not values:
+            return self
+        hints = [(weight, {**sizes, **values}) for weight, sizes in scenarios_of(self.hints)]
+        return replace(self, hints=hints)
 
     def scenarios(self, names: Iterable[str]) -> tuple[Scenario, ...]:
         """The sizes of the symbols `names`, for each hint that lies in the case.
