@@ -14,7 +14,7 @@ needs it, keyed by the name; a test checks that the tables are total.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
@@ -184,7 +184,20 @@ def infer(call: Call) -> StructInfo:
         takes = count.format(len(callee.operands))
         raise IllTyped(f"{callee} takes {takes} operands ({wanted}), got {len(call.args)}")
     infos = [_operand(callee, p, a) for p, a in zip(callee.operands, call.args, strict=False)]
-    return callee.rule(*infos, **complete_attrs(callee, call.attrs))
+    result = callee.rule(*infos, **complete_attrs(callee, call.attrs))
+    return _of_one_shape(result, infos) if callee.elementwise else result
+
+
+def _of_one_shape(result: StructInfo, operands: Sequence[StructInfo]) -> StructInfo:
+    """The `result` of an elementwise operator; it has the shape that a variable is for `operands`.
+
+    That is one variable for all operands but scalars.
+    """
+    if not isinstance(result, TensorStructInfo) or result.shape is not None:
+        return result
+    shapes = {i.shape for i in operands if isinstance(i, TensorStructInfo) and i.dims != ()}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    return result if shape is None else replace(result, shape=shape)
 
 
 def _result(callee: StructInfo, args: tuple[StructInfo, ...]) -> StructInfo:

@@ -20,6 +20,7 @@ from relax_egraph.passes import (
     eliminate_common_subexpr,
     fold_shapes,
     merge_dataflow_blocks,
+    name_extents,
     refine_parameters,
     remove_all_unused,
 )
@@ -66,6 +67,7 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
         refine_parameters,
         inline_by_price(pricing),
         refine_parameters,
+        name_extents,
         *GATHER,
         *SIMPLIFY,
     ):

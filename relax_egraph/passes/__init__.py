@@ -29,6 +29,7 @@ from relax_egraph.passes.instruments import PrintAfter as PrintAfter
 from relax_egraph.passes.instruments import PrintBefore as PrintBefore
 from relax_egraph.passes.lambda_lift import lambda_lift as lambda_lift
 from relax_egraph.passes.merge_dataflow import merge_dataflow_blocks as merge_dataflow_blocks
+from relax_egraph.passes.name_extents import name_extents as name_extents
 from relax_egraph.passes.normalize import normalize as normalize
 from relax_egraph.passes.options import declare_option as declare_option
 from relax_egraph.passes.refine_shapes import refine_parameters as refine_parameters

@@ -349,3 +349,16 @@ def test_a_constant_is_of_the_dtype_that_its_value_suggests() -> None:
         tensor((), "bool"),
         tensor((2,), "int8"),
     ]
+
+
+def test_elementwise_results_have_the_shape_that_a_variable_is_for_all_operands() -> None:
+    s, r = (Var(name, ShapeStructInfo(None, 2)) for name in "sr")
+    a, b = (Var(name, TensorStructInfo(s, "float32", 2)) for name in "ab")
+    other = Var("c", TensorStructInfo(r, "float32", 2))
+
+    assert infer(call("exp", a)) == a.struct_info
+    assert infer(call("add", a, b)) == a.struct_info
+    assert infer(call("multiply", const(2.0, "float32"), a)) == a.struct_info
+    assert infer(call("less", a, b)) == TensorStructInfo(s, "bool", 2)
+    assert infer(call("add", a, other)) == tensor(None, "float32", 2)
+    assert infer(call("add", a, Var("d", tensor(None, "float32", 2)))) == tensor(None, "float32", 2)
