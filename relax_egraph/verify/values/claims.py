@@ -16,8 +16,10 @@ from relax_egraph.verify.values.tolerance import Computed
 _EXTENT = 2
 """The extent of every symbol."""
 
-KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "ordinary", "nan")
-"""Kinds of values of leaves: on one of them a claim may be true by chance, as σ(0) is ½."""
+KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "ordinary", "nan", "all nan")
+"""Kinds of values of leaves: on one of them a claim may be true by chance, as σ(0) is ½.
+
+``clip(x, ∞, ∞)`` is ∞ unless `x` is NaN, which a scalar of kind "nan" may not be."""
 
 
 def truthful(

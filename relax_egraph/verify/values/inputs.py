@@ -8,9 +8,9 @@ from relax_egraph.ir.dtypes import is_float, limits
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-Kind: TypeAlias = Literal["ordinary", "large", "nan", "infinite", "extreme"]
-"""The numbers among the values: near 0; large and tiny; NaN; infinities; or the largest and the
-smallest numbers of the dtype."""
+Kind: TypeAlias = Literal["ordinary", "large", "nan", "all nan", "infinite", "extreme"]
+"""The numbers among the values: near 0; large and tiny; NaN; NaN only; infinities; or the largest
+and the smallest numbers of the dtype."""
 
 KINDS: tuple[Kind, ...] = ("ordinary", "ordinary", "large", "nan", "infinite", "extreme")
 
@@ -53,6 +53,8 @@ def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, k
             odd = rng.choice([1e4, -1e4, 1e3, -300.0, 1e-4, -1e-3, 1e-8, 0.0, -0.0], shape)
         case "nan":
             odd = np.full(shape, np.nan)
+        case "all nan":
+            odd, some = np.full(shape, np.nan), np.ones(shape, bool)
         case "infinite":
             odd = rng.choice((np.inf, -np.inf, 0.0, -0.0), shape)
         case "extreme":
