@@ -4,10 +4,10 @@ from relax_egraph.egraph.node import OPAQUE
 from relax_egraph.egraph.view import Choice, ClassId, View
 from relax_egraph.extract import cost
 from relax_egraph.extract.catalogue import Catalogue
-from relax_egraph.extract.choices import PricedChoice, by_kernel, by_opaque, by_operator
+from relax_egraph.extract.choices import PricedChoice, by_call, by_kernel, by_opaque, by_operator
 from relax_egraph.extract.free_values import free_values_of
 from relax_egraph.extract.library import KernelLibrary
-from relax_egraph.extract.nodes import fits_kernel, is_alias
+from relax_egraph.extract.nodes import fits_kernel, is_alias, is_call
 from relax_egraph.extract.offers import Offers
 from relax_egraph.extract.prices import Prices
 from relax_egraph.extract.pricing import Hints, Pricing
@@ -51,6 +51,8 @@ def _priced(view: View, c: ClassId, catalogue: Catalogue) -> PricedChoice:
     (node,) = view.classes[c].nodes
     if node.op == OPAQUE:
         return by_opaque(catalogue, c, node, view.opaque[node.key])
+    if is_call(node):
+        return by_call(catalogue, c, node)
     if is_alias(node):
         return PricedChoice(Choice(node, node.operands, (c,)), cost.VIEW)
     if view.classes[c].sort == "tuple" or not fits_kernel(node):

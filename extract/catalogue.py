@@ -67,6 +67,11 @@ class Catalogue:
         """Seconds for an opaque `binding`, which runs unchanged."""
         return self.pricing.opaque(binding)
 
+    def call_cost(self, node: ENode) -> float:
+        """Seconds for the call `node` of a function below the graph."""
+        operands = tuple(self._classes[k].struct_info for k in node.operands)
+        return self.pricing.call(node.callee, operands, node.call_info)
+
     def kernel(self, cut: Cut) -> Kernel:
         """The kernel that computes `cut`, whether the library runs it or not."""
         count = len(cut.leaves)

@@ -1,6 +1,7 @@
 """The table of choices: everything that can produce each tensor class that the roots may need.
 
 * A leaf, a scalar or a constant is free; an opaque binding runs unchanged.
+* A call of a loop function or a packed function costs what the user says.
 * Any other class is produced by kernels: one for each of its operators, with and without the
   broadcasts of its operands, and one for each cut that ends in its stores.
 * An operator that cannot be a step of a kernel runs by itself: by its own loops, or called.
@@ -21,6 +22,7 @@ from relax_egraph.extract.free_values import FreeValues, free_values_of
 from relax_egraph.extract.nodes import (
     child_classes,
     is_alias,
+    is_call,
     is_operator,
     reachable_nodes,
 )
@@ -109,6 +111,11 @@ def by_opaque(catalogue: Catalogue, c: ClassId, node: ENode, binding: Binding) -
     return PricedChoice(Choice(node, node.operands, (c,)), catalogue.opaque(binding))
 
 
+def by_call(catalogue: Catalogue, c: ClassId, node: ENode) -> PricedChoice:
+    """Class `c` by the call `node` of a function below the graph."""
+    return PricedChoice(Choice(node, node.operands, (c,)), catalogue.call_cost(node))
+
+
 def by_operator(catalogue: Catalogue, c: ClassId, node: ENode) -> PricedChoice:
     """Class `c` by the operator `node` outside of kernels: by its own loops, or called."""
     return PricedChoice(Choice(node, node.operands, (c,)), catalogue.operator_cost(c, node))
@@ -131,6 +138,8 @@ def _choices(
     for node in nodes:
         if node.op == OPAQUE:
             choices.append(by_opaque(catalogue, c, node, view.opaque[node.key]))
+        elif is_call(node):
+            choices.append(by_call(catalogue, c, node))
         elif is_alias(node):
             choices.append(PricedChoice(Choice(node, node.operands, (c,)), cost.VIEW))
         elif node.op == STORE:

@@ -13,14 +13,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from relax_egraph.extract.prices import Prices
+from relax_egraph.extract.prices import PricedCall, Prices
 from relax_egraph.extract.profile import Profile
 from relax_egraph.extract.work import MOVEMENT, READS_RESULT, WORK, Applied, Extents
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
-from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 Sizes: TypeAlias = Mapping[str, int]
 """The sizes of dimension symbols at which costs are computed."""
@@ -184,6 +184,13 @@ class Costs:
             busy = max(self.profile.moving(moved), arithmetic.at_peak) / _RUNTIME_SHARE
             return RUNTIME_CALL + busy + arithmetic.stated
         return self.profile.launch + self._busy(moved, arithmetic, schedule)
+
+    def call(self, name: str, operands: Sequence[TensorStructInfo], result: StructInfo) -> float:
+        """Seconds for a call of the function `name`, which has a price."""
+        first = result.fields[:1] if isinstance(result, TupleStructInfo) else (result,)
+        out = next((i for i in first if isinstance(i, TensorStructInfo)), TensorStructInfo())
+        shapes, dtypes = tuple(map(self.extents, operands)), tuple(i.dtype for i in operands)
+        return self.prices.of_call(name, PricedCall(shapes, dtypes, self.extents(out), out.dtype))
 
     def _busy(self, moved: float, arithmetic: ArithmeticTime, schedule: Schedule) -> float:
         """Seconds to move bytes and to compute, at the schedule's shares of the machine's peak."""

@@ -6,7 +6,7 @@ A kernel that reads strided operands can read such a value from its source, with
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from relax_egraph.egraph.node import LOAD, OPAQUE, Node
+from relax_egraph.egraph.node import CALLS, LOAD, OPAQUE, Node
 from relax_egraph.egraph.view import ClassId, EClass, ENode
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cut import Cut, Term, grow, trace
@@ -82,9 +82,13 @@ def _load(k: ClassId) -> Term:
 
 def _is_computed(eclass: EClass) -> bool:
     """Whether the class is a leaf, a constant, or the result of arithmetic."""
-    if eclass.is_const or any(is_leaf(n) or n.op == OPAQUE for n in eclass.nodes):
+    if eclass.is_const or any(is_leaf(n) or n.op in _CALLED for n in eclass.nodes):
         return True
     return any(_computes(n) and WORK[n.op] is not none for n in eclass.nodes)
+
+
+_CALLED = (OPAQUE, *CALLS)
+"""Nodes whose results are in memory, as those of inputs are."""
 
 
 def _computes(node: ENode) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relax_egraph.egraph.node import LEAF, LOAD, OPAQUE, SCALAR, STORE, TUPLE_GET, WHOLE
+from relax_egraph.egraph.node import CALLS, LEAF, LOAD, OPAQUE, SCALAR, STORE, TUPLE_GET, WHOLE
 from relax_egraph.egraph.view import Choice, ClassId, EClass, ENode, View
 from relax_egraph.errors import IllTyped
 from relax_egraph.extract.work import MOVEMENT
@@ -18,7 +18,12 @@ from relax_egraph.ir.struct_info import (
 
 def is_operator(node: ENode) -> bool:
     """Whether `node` applies an operator, to tensors or inside a kernel."""
-    return node.op not in (LEAF, SCALAR, OPAQUE, LOAD, STORE, TUPLE_GET, WHOLE)
+    return node.op not in (LEAF, SCALAR, OPAQUE, LOAD, STORE, TUPLE_GET, WHOLE, *CALLS)
+
+
+def is_call(node: ENode) -> bool:
+    """Whether `node` calls a function below the graph."""
+    return node.op in CALLS
 
 
 def fits_kernel(node: ENode) -> bool:

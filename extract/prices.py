@@ -2,11 +2,30 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from relax_egraph.base.parameters import SECONDS, check_fields, function, mapping, optional
+from relax_egraph.base.parameters import SECONDS, Kind, check_fields, function, mapping, optional
 from relax_egraph.errors import ExtractionError, nearest
-from relax_egraph.extract.work import WORK, Applied
+from relax_egraph.extract.work import WORK, Applied, Extents
 from relax_egraph.ir.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class PricedCall:
+    """A call of a loop function or a packed function, in numbers.
+
+    `shapes` and `dtypes` are those of its operands, `result` and `dtype` those of its result, or of
+    the first of several; ``None`` if unknown.
+    """
+
+    shapes: tuple[Extents, ...]
+    dtypes: tuple[str | None, ...]
+    result: Extents
+    dtype: str | None
+
+
+CallPrice: TypeAlias = float | Callable[[PricedCall], float]
+"""The seconds of every call of a function, or a function of the shapes and dtypes of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +36,15 @@ class Prices:
       attributes and the extents of its tensors; launch and memory traffic are added by the model.
     * `kernel`: the seconds of one run of a kernel, from the kernel, the sizes of symbols, and the
       model's price, which includes `operators`; infinite to exclude the kernel.
-    * `opaque`: by the name of a loop function or a packed function, the seconds of an opaque call.
+    * `calls`: by the name of a loop function or a packed function, the seconds of a call of it: a
+      number, or a function of a `PricedCall`.  Functions that rules call need one.
 
     A price that is negative or not a number is an `ExtractionError` when it is used.
     """
 
     operators: Mapping[str, Callable[[Applied], float]] = field(default_factory=dict)
     kernel: Callable[[Kernel, Mapping[str, int], float], float] | None = None
-    opaque: Mapping[str, float] = field(default_factory=dict)
+    calls: Mapping[str, CallPrice] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fields(self, _PRICES)
@@ -43,15 +63,22 @@ class Prices:
             return seconds
         return _checked(self.kernel(kernel, sizes, seconds), _named(kernel))
 
-    def of_call(self, name: str, seconds: float) -> float:
-        """Seconds for an opaque call of `name`; `seconds` if it has no price."""
-        return _checked(self.opaque.get(name, seconds), name)
+    def of_call(self, name: str, call: PricedCall) -> float:
+        """Seconds for a `call` of `name`, which has a price."""
+        price = self.calls[name]
+        return _checked(price(call) if callable(price) else price, name)
 
+
+_CALL = Kind(
+    f"{SECONDS.needs}, or a function of a PricedCall",
+    lambda price: callable(price) or SECONDS.has_type(price),
+    lambda price: callable(price) or SECONDS.in_range(price),
+)
 
 _PRICES = {
     "operators": mapping("prices by the names of operators", function("a function of an Applied")),
     "kernel": optional(function("a function of a kernel, sizes and seconds")),
-    "opaque": mapping("seconds by the names of functions", SECONDS),
+    "calls": mapping("seconds by the names of functions", _CALL),
 }
 
 

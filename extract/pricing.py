@@ -16,9 +16,9 @@ from relax_egraph.extract import cost
 from relax_egraph.extract.cost import Costs, Sizes
 from relax_egraph.extract.prices import Prices
 from relax_egraph.extract.profile import REFERENCE_PROFILE, Profile
-from relax_egraph.ir.expr import Attr, Binding, Call, ExternFunc, GlobalVar
+from relax_egraph.ir.expr import Attr, Binding, Call, ExternFunc, GlobalVar, Tuple
 from relax_egraph.ir.kernel import Kernel, Schedule
-from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 
 Hints: TypeAlias = Sizes | Sequence[tuple[float, Sizes]]
 """Sizes of symbols, 64 for a symbol that is not named; or several such, each with a weight."""
@@ -103,7 +103,13 @@ class Pricing:
 
     def opaque(self, binding: Binding) -> float:
         """Seconds for an opaque binding."""
-        return self._prices.of_call(_callee(binding), cost.OPAQUE)
+        return self.call(_callee(binding), _operands(binding), binding.var.struct_info)
+
+    def call(self, name: str, operands: Sequence[TensorStructInfo], result: StructInfo) -> float:
+        """Seconds for a call of `name`, a loop function or a packed function."""
+        if name not in self._prices.calls:
+            return cost.OPAQUE
+        return self._mean(lambda costs: costs.call(name, operands, result))
 
     def _mean(self, seconds: Callable[[Costs], float]) -> float:
         if len(self._costs) == 1:
@@ -124,6 +130,13 @@ def price(
 def scenarios_of(hints: Hints) -> Sequence[tuple[float, Sizes]]:
     """The sizes in `hints`, each with its weight."""
     return [(1.0, hints)] if isinstance(hints, Mapping) else hints
+
+
+def _operands(binding: Binding) -> list[TensorStructInfo]:
+    """The struct info of the tensors that a binding passes to what it calls."""
+    args = binding.value.args if isinstance(binding.value, Call) else ()
+    every = (v for a in args for v in (a.fields if isinstance(a, Tuple) else (a,)))
+    return [v.struct_info for v in every if isinstance(v.struct_info, TensorStructInfo)]
 
 
 def _callee(binding: Binding) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 from relax_egraph.extract import cost
-from relax_egraph.extract.nodes import is_alias, is_leaf, results_of
+from relax_egraph.extract.nodes import is_alias, is_call, is_leaf, results_of
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.ir.kernel import Schedule
 
@@ -63,6 +63,9 @@ def _seconds(graph: PricedView, c: ClassId, node: ENode) -> float:
         return 0.0
     if is_alias(node):
         return cost.VIEW
+    if is_call(node):
+        operands = [classes[k].struct_info for k in node.operands]
+        return pricing.call(node.callee, operands, node.call_info)
     match node.op:
         case "opaque":
             return pricing.opaque(graph.view.opaque[node.key])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from relax_egraph.verify.cases import Case
     from relax_egraph.verify.verdict import Verdict
 
-KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired")
+KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired", "not checked")
 
 
 @rule_commands.command("check")

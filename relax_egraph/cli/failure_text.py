@@ -19,7 +19,7 @@ def failure_text(book: RuleBook, verdict: Verdict) -> str:
     text = text_of(book, verdict)
     blocks = [
         [click.style(f"{verdict.span}: {verdict.rule}: {_kind_text(verdict)}", bold=True)],
-        list(_numbered(text, verdict.kind != "never fired")),
+        list(_numbered(text, verdict.kind not in ("never fired", "not checked"))),
         list(_example(verdict)),
         list(_suggestion(verdict, text)),
     ]

@@ -4,9 +4,9 @@ The children are class numbers in a view, egglog's values in its tables, values 
 match of a rule, and terms in a proof.
 
 `op` is ``leaf`` (a value from outside of the block), ``scalar`` (a 0-d constant from a rule),
-``opaque`` (a binding that stays unchanged), an operator's name (``"add"``), ``load`` / ``store``
-between tensors and kernels, ``tuple_get`` (a field of a tuple) or ``whole`` (a tuple, as operand
-of an opaque binding).
+``opaque`` (a binding that stays unchanged), an operator's name (``"add"``), one of `CALLS` (a call
+of a function below the graph), ``load`` / ``store`` between tensors and kernels, ``tuple_get`` (a
+field of a tuple) or ``whole`` (a tuple, as operand of an opaque binding).
 """
 
 from collections.abc import Callable
@@ -14,12 +14,25 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from relax_egraph.ir.expr import Attr, PrimValue
-from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, symbols_of
+from relax_egraph.ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    symbols_of,
+    tensor,
+)
 
 Sort: TypeAlias = Literal["tensor", "kernel", "tuple"]
 
 LEAF, SCALAR, OPAQUE, LOAD, STORE = "leaf", "scalar", "opaque", "load", "store"
 TUPLE_GET, WHOLE = "tuple_get", "whole"
+
+CALLS = ("call_tir", "call_dps_packed", "call_pure_packed")
+"""Calls of a loop function or a packed function, whose result is one tensor.
+
+The children are the operands and the shape of the result, the attributes its dtype and the name.
+"""
 
 C = TypeVar("C")
 D = TypeVar("D")
@@ -72,6 +85,17 @@ class Node(Generic[C]):
         return cast(int, self.attrs[0][1])
 
     @property
+    def callee(self) -> str:
+        """The name of the function that a call calls."""
+        return cast(str, self.attrs[0][1])
+
+    @property
+    def call_info(self) -> TensorStructInfo:
+        """The struct info of the result of a call."""
+        shape = cast(ShapeStructInfo, self.children[1])
+        return tensor(shape.values, cast(str, self.attrs[1][1]))
+
+    @property
     def scalar(self) -> float:
         """The number that a ``scalar`` is."""
         return cast(float, self.attrs[0][1])
@@ -114,6 +138,13 @@ def leaf_node(key: int) -> Node[Any]:
 def scalar_node(value: float, dtype: str) -> Node[Any]:
     """A constant of rank 0."""
     return Node(SCALAR, (), (("value", value), ("dtype", dtype)))
+
+
+def call_node(
+    op: str, name: str, operands: tuple[C, ...], shape: ShapeStructInfo, dtype: str
+) -> Node[C]:
+    """The call of function `name` on `operands`, by `op` of `CALLS`."""
+    return Node(op, (operands, shape), (("name", name), ("dtype", dtype)))
 
 
 def opaque_node(key: int, operands: tuple[C, ...]) -> Node[C]:

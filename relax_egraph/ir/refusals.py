@@ -4,7 +4,7 @@ A refusal is observable, so such a binding is not dropped, not moved before anot
 replaced by a value that is equal only where it does not refuse.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from relax_egraph.errors import IllTyped
@@ -15,6 +15,7 @@ from relax_egraph.ir.expr import (
     Binding,
     Call,
     Expr,
+    ExternFunc,
     Function,
     GlobalVar,
     If,
@@ -127,10 +128,14 @@ def holds(known: StructInfo, claim: StructInfo) -> bool:
 
 
 class Refusals:
-    """The bindings and values of a module that may refuse; answers about functions are memoised."""
+    """The bindings and values of a module that may refuse; answers about functions are memoised.
 
-    def __init__(self, module: IRModule) -> None:
+    Packed functions that are `stated`, as rules say what they compute, return what calls claim.
+    """
+
+    def __init__(self, module: IRModule, stated: Collection[ExternFunc] = ()) -> None:
         self._module = module
+        self._stated = stated
         self._functions: dict[str, bool] = {}
 
     def among(self, bindings: Iterable[Binding]) -> Iterator[Var]:
@@ -164,6 +169,8 @@ class Refusals:
         match call.op:
             case Op(intrinsic=False) as op:
                 return operator_may_refuse(call, op)
+            case Op(name="call_pure_packed") if call.args[0] in self._stated:
+                return False
             case Op(name=name) if name in RESULT_IS_CHECKED:
                 return any(not implies(ObjectStructInfo(), claim) for claim in call.sinfo_args)
             case Op(name=name):

@@ -99,7 +99,7 @@ class Planner:
 
     def __init__(self, module: IRModule, regions: RegionOptimizer, narrowing: Narrowing) -> None:
         self._module = module
-        self._refusals = Refusals(module)
+        self._refusals = Refusals(module, regions.stated)
         self._regions = regions
         self._narrowing = narrowing
         self._magnitudes = None if ASKING.isdisjoint(operators_in(module)) else Magnitudes()

@@ -13,6 +13,7 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.tolerance import tolerance_of, with_tolerance
 from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.optimize.inlining import inline_by_price
+from relax_egraph.optimize.made_calls import with_loop_functions
 from relax_egraph.optimize.session import Session
 from relax_egraph.passes import (
     PassContext,
@@ -25,7 +26,7 @@ from relax_egraph.passes import (
     remove_all_unused,
 )
 from relax_egraph.passes.check_claims import check_claims_assuming
-from relax_egraph.rules import Rules
+from relax_egraph.rules import Rules, read
 
 GATHER = (convert_to_dataflow(1), merge_dataflow_blocks)
 """Bindings without effects are gathered into dataflow blocks."""
@@ -75,6 +76,7 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
             before, current = current, step(current)
             if changed := tuple(_changed(before, current)):
                 steps.append(Step(step.name, changed))
+    current = with_loop_functions(current, module, read(session.rules))
     return Prepared(_with_tolerance(current, session.tolerance), tuple(steps))
 
 

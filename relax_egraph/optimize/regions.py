@@ -19,6 +19,7 @@ from relax_egraph.extract import (
     REFERENCE_PROFILE,
     Hints,
     Offers,
+    Prices,
     Pricing,
     baseline_from,
     effort_of,
@@ -26,9 +27,11 @@ from relax_egraph.extract import (
     scenarios_of,
 )
 from relax_egraph.ir import assumptions
+from relax_egraph.ir.expr import ExternFunc
 from relax_egraph.ir.module import IRModule
 from relax_egraph.lower.library import Library
 from relax_egraph.optimize.cache import PlanCache, Priced
+from relax_egraph.optimize.made_calls import check_made_calls, stated_functions
 from relax_egraph.optimize.prepare import book_for, has_tolerance, operators_in
 from relax_egraph.optimize.session import Session
 from relax_egraph.passes import PassContext
@@ -53,6 +56,7 @@ class RegionOptimizer:
         self._growth_limit = PassContext.current().option(GROWTH_LIMIT.key)
         if session.rules or session.without or session.schedule:
             _ = self.schedule
+            check_made_calls(self.book, prepared, session.prices or Prices())
         self._cache = PlanCache(
             (
                 *(self._rules, session.without, session.fast_math, has_tolerance(prepared)),
@@ -70,6 +74,11 @@ class RegionOptimizer:
         """The rules of all regions."""
         session = self._session
         return book_for(self._prepared, self._rules, session.without, session.fast_math)
+
+    @cached_property
+    def stated(self) -> frozenset[ExternFunc]:
+        """The packed functions that rules of the session say something about."""
+        return stated_functions(self.book) if self._session.rules else frozenset()
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -7,6 +7,7 @@ from relax_egraph.egraph.node import OPAQUE, TUPLE_GET, WHOLE
 from relax_egraph.extract import Prices, Profile
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cost import VIEW
+from relax_egraph.extract.nodes import is_call
 from relax_egraph.extract.offers import Offers
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.ir.kernel import Kernel
@@ -36,6 +37,8 @@ def seconds_of(
             return None if schedule is None else pricing.kernel(how, schedule)
         if how.op == OPAQUE:
             return catalogue.opaque(view.opaque[how.key])
+        if is_call(how):
+            return catalogue.call_cost(how)
         if how.op in (TUPLE_GET, WHOLE):
             return VIEW
         return catalogue.operator_cost(one.choice.outputs[0], how)

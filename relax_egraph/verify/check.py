@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from relax_egraph.egraph.rulebook.book import RuleBook
@@ -11,6 +11,7 @@ from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.verify import INSTANCES
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.instances.chains import chain_to, chains_to
+from relax_egraph.verify.library_calls import functions_of, turned, unchecked
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
 from relax_egraph.verify.workers import Do, workers
@@ -44,21 +45,28 @@ def check_rules(
     `progress` is called with each final verdict.
 
     With several `processes`, a rule that crashes its process or does not end costs only its own
-    verdict, which says so.  Raises ``ValueError`` for a name that no rule has, and if there is no
-    rule to check.
+    verdict, which says so.  A rule with a call of a function that is not registered
+    is not checked; functions that cannot be sent to another process are called in this one.  Raises
+    ``ValueError`` for a name that no rule has, and if there is no rule to check.
     """
+    book = turned(book)
     wanted = _wanted(book, only)
-    chains = {n: _chains(book, rule) for n, rule in wanted.items()}
-    close = [n for n in wanted if all(0 < len(c) <= _NEAR for c in chains[n])]
-    distant = [n for n in wanted if n not in close and all(chains[n])]
-    work = Work(book, tuple(cases), trials, seed)
+    why_not = {n: why for n, rule in wanted.items() if (why := unchecked(rule))}
+    functions = functions_of(wanted.values())
+    processes = 1 if functions is None else processes
+    chains = {n: [] if n in why_not else _chains(book, rule) for n, rule in wanted.items()}
+    close = [n for n in wanted if n not in why_not and all(0 < len(c) <= _NEAR for c in chains[n])]
+    distant = [n for n in wanted if n not in (*close, *why_not) and all(chains[n])]
+    work = Work(book, tuple(cases), trials, seed, functions or {})
     log = _Log({n: silent(rule, _UNREAD) for n, rule in wanted.items()}, progress)
+    for name, why in why_not.items():
+        log.verdicts[name] = replace(silent(wanted[name], why), checked=False)
     with workers(work, processes) as do:
         for verdict in _combined(work, do, _groups("near", close, chains)):
             log.verdicts[verdict.rule] = verdict
             if not work.lacks(verdict):
                 log.report(verdict.rule)
-        lacking = {n: wanted[n] for n, v in log.verdicts.items() if work.lacks(v)}
+        lacking = {n: wanted[n] for n, v in log.verdicts.items() if v.checked and work.lacks(v)}
         for verdict in _combined(work, do, _in_cases(work, lacking, log.verdicts)):
             log.verdicts[verdict.rule] = verdict
         distant = [n for n in distant if work.lacks(log.verdicts[n])]

@@ -51,7 +51,9 @@ class Counterexample:
         }
 
 
-Kind: TypeAlias = Literal["exact", "reassociates", "fast", "conditional", "unsound", "never fired"]
+Kind: TypeAlias = Literal[
+    "exact", "reassociates", "fast", "conditional", "unsound", "never fired", "not checked"
+]
 """The class of a rule: the float class that it needs, or the reason for which it has none."""
 
 
@@ -68,7 +70,8 @@ class Verdict:
     the same operators in float64, in units in the last place of the largest intermediate number.
     `differs_on` are the kinds of values on which the sides differed.  `guard` is the missing
     premise of a rule that fails only without it.  `proved` tells that both sides have one shape and
-    dtype for all sizes, or that an equation of dimensions holds for all of them (`prove`).
+    dtype for all sizes, or that an equation of dimensions holds for all of them (`prove`).  A rule
+    that is not `checked` calls a function whose meaning is not known.
     """
 
     rule: str
@@ -85,6 +88,7 @@ class Verdict:
     differs_on: tuple[str, ...] = ()
     guard: str = ""
     proved: bool = False
+    checked: bool = True
 
     @property
     def sound(self) -> bool:
@@ -96,6 +100,8 @@ class Verdict:
         """The class of the rule, whatever its comment states."""
         if self.needs == "unsound":
             return "conditional" if self.guard else "unsound"
+        if not self.checked:
+            return "not checked"
         return self.needs if self.fired else "never fired"
 
     @property

@@ -4,7 +4,7 @@ Each unit has its own random generator: the verdicts are the same in one process
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 from typing import Literal, TypeAlias
@@ -54,12 +54,16 @@ class Unit:
 
 @dataclass(frozen=True)
 class Work:
-    """The input of a check: a rule book, cases of file tests, the number of trials, and a seed."""
+    """The input of a check: a rule book, cases of file tests, the number of trials, and a seed.
+
+    `functions` are those that rules call below the graph, pickled for workers.
+    """
 
     book: RuleBook
     cases: tuple[Case, ...] = ()
     trials: int = 20
     seed: int = 0
+    functions: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     @cached_property
     def patterns(self) -> Mapping[str, Direction]:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from relax_egraph.egraph.forks import egglog_works
 from relax_egraph.egraph.rulebook.reading import Reading, adopt
+from relax_egraph.verify.library_calls import receive
 from relax_egraph.verify.verdict import Verdict
 from relax_egraph.verify.work import Unit, Work
 from relax_egraph.workers.pool import Pool
@@ -67,6 +68,7 @@ _works = list[Work]()
 def _begin(work: Work, reading: Reading) -> None:
     """Initialize a worker for units of `work`."""
     adopt(reading)
+    receive(work.functions)
     _works[:] = [work]
 
 

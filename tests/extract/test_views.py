@@ -267,7 +267,7 @@ def test_a_user_prices_calls_by_name() -> None:
     x = g.leaf(8)
     known, other = (g.opaque(x, shape=(8,), name=name) for name in ("sorted", "shuffled"))
     view = g.view(known, other)
-    prices = Prices(opaque={"sorted": 3.0})
+    prices = Prices(calls={"sorted": 3.0})
 
     found = extract(view, Library(), prices=prices)
 

@@ -184,7 +184,7 @@ OTHER: dict[str, Callable[[], object]] = {
     "assumption": lambda: rx.optimize(DENSE, assume=["n >= 1"]),
     "hints": lambda: rx.optimize(DENSE, hints={"n": 1}),
     "machine": lambda: rx.optimize(DENSE, profile=replace(REFERENCE_PROFILE, launch=1e-3)),
-    "prices": lambda: rx.optimize(DENSE, prices=rx.Prices(opaque={"f": 1.0})),
+    "prices": lambda: rx.optimize(DENSE, prices=rx.Prices(calls={"f": 1.0})),
     "number": lambda: rx.optimize(rx.parse(TEXT.replace("2.0", "3.0"), constants=[W])),
     "growth": lambda: optimized_in(PassContext(config={GROWTH_LIMIT.key: 1})),
 }

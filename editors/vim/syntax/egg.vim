@@ -37,19 +37,20 @@ syntax keyword eggOperator K.square K.squeeze K.store K.strided_slice K.subtract
 syntax keyword eggOperator K.tanh K.trunc K.where Leaf Opaque Prim.dim Prim.none Prim.number R.abs
 syntax keyword eggOperator R.acos R.acosh R.add R.arange R.argmax R.argmin R.argsort R.asin
 syntax keyword eggOperator R.asinh R.astype R.atan R.atan2 R.atanh R.bitwise_and R.bitwise_not
-syntax keyword eggOperator R.bitwise_or R.bitwise_xor R.broadcast_to R.bucketize R.ceil
-syntax keyword eggOperator R.check_indices R.clip R.collapse_sum_like R.collapse_sum_to R.concat
-syntax keyword eggOperator R.const R.cos R.cosh R.cumprod R.cumsum R.dequantize R.divide
-syntax keyword eggOperator R.dynamic_strided_slice R.einsum R.equal R.erf R.ewise_add R.ewise_fma
-syntax keyword eggOperator R.exp R.expand_dims R.eye R.eye_like R.flatten R.flip R.floor
-syntax keyword eggOperator R.floor_divide R.floor_mod R.full R.full_like R.gather_elements
-syntax keyword eggOperator R.gather_nd R.greater R.greater_equal R.hamming_window
-syntax keyword eggOperator R.image.affine_grid R.image.grid_sample R.image.non_max_suppression
-syntax keyword eggOperator R.image.resize2d R.image.resize3d R.index_put R.index_tensor R.isfinite
-syntax keyword eggOperator R.isinf R.isnan R.left_shift R.less R.less_equal R.log R.log_add_exp
-syntax keyword eggOperator R.logical_and R.logical_not R.logical_or R.logical_xor R.masked_fill
-syntax keyword eggOperator R.matmul R.max R.maximum R.mean R.median R.meshgrid R.min R.minimum
-syntax keyword eggOperator R.mod R.multinomial_from_uniform R.multiply R.negative
+syntax keyword eggOperator R.bitwise_or R.bitwise_xor R.broadcast_to R.bucketize R.call_dps_packed
+syntax keyword eggOperator R.call_pure_packed R.call_tir R.ceil R.check_indices R.clip
+syntax keyword eggOperator R.collapse_sum_like R.collapse_sum_to R.concat R.const R.cos R.cosh
+syntax keyword eggOperator R.cumprod R.cumsum R.dequantize R.divide R.dynamic_strided_slice
+syntax keyword eggOperator R.einsum R.equal R.erf R.ewise_add R.ewise_fma R.exp R.expand_dims
+syntax keyword eggOperator R.eye R.eye_like R.flatten R.flip R.floor R.floor_divide R.floor_mod
+syntax keyword eggOperator R.full R.full_like R.gather_elements R.gather_nd R.greater
+syntax keyword eggOperator R.greater_equal R.hamming_window R.image.affine_grid
+syntax keyword eggOperator R.image.grid_sample R.image.non_max_suppression R.image.resize2d
+syntax keyword eggOperator R.image.resize3d R.index_put R.index_tensor R.isfinite R.isinf R.isnan
+syntax keyword eggOperator R.left_shift R.less R.less_equal R.log R.log_add_exp R.logical_and
+syntax keyword eggOperator R.logical_not R.logical_or R.logical_xor R.masked_fill R.matmul R.max
+syntax keyword eggOperator R.maximum R.mean R.median R.meshgrid R.min R.minimum R.mod
+syntax keyword eggOperator R.multinomial_from_uniform R.multiply R.negative
 syntax keyword eggOperator R.nn.adaptive_avg_pool1d R.nn.adaptive_avg_pool2d
 syntax keyword eggOperator R.nn.adaptive_avg_pool3d R.nn.attention R.nn.attention_bias
 syntax keyword eggOperator R.nn.avg_pool1d R.nn.avg_pool2d R.nn.avg_pool3d R.nn.batch_flatten

@@ -8,6 +8,7 @@ from typing import Any
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.attributes import meant, said
 from relax_egraph.egraph.node import (
+    CALLS,
     LEAF,
     LOAD,
     OPAQUE,
@@ -17,6 +18,7 @@ from relax_egraph.egraph.node import (
     WHOLE,
     C,
     Node,
+    call_node,
     opaque_node,
 )
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, Param, operators, vocabulary_table
@@ -36,6 +38,7 @@ _HEADS = {
     STORE: "K.store",
     LOAD: "K.load",
     TUPLE_GET: "R.tuple_get",
+    **{op: f"R.{op}" for op in CALLS},
 }
 
 _OPS = {head: op for op, head in _HEADS.items()}
@@ -48,8 +51,9 @@ NONE = "R.none"
 class Constructor:
     """The constructor of nodes of operator `op`, in classes of sort `result`: ``(head args..)``.
 
-    `params` are the arguments in egglog's order: the children, then the attributes.  `optional` are
-    the positions of optional children; `attrs` are the operator's definitions of attributes.
+    `params` are the arguments in egglog's order: the children, then the attributes; a call begins
+    with its name.  `optional` are the positions of optional children; `attrs` are the operator's
+    definitions of attributes.
     """
 
     head: str
@@ -63,6 +67,9 @@ class Constructor:
         """The node of these arguments."""
         if self.op == OPAQUE:
             return opaque_node(args[0], args[1])
+        if self.op in CALLS:
+            name, operands, shape, dtype = args
+            return call_node(self.op, name, operands, ShapeStructInfo(shape, len(shape)), dtype)
         values: list[Any] = [
             ShapeStructInfo(arg, len(arg)) if param.sort == "Shape" else arg
             for param, arg in zip(self.params, args, strict=True)
@@ -80,6 +87,9 @@ class Constructor:
         """The arguments of the constructor for `node`, each with its parameter."""
         if self.op == OPAQUE:
             return zip(self.params, (node.key, node.children), strict=True)
+        if self.op in CALLS:
+            (_, name), (_, dtype) = node.attrs
+            return zip(self.params, (name, *node.children, dtype), strict=True)
         pairs = zip(self.attrs, node.attrs, strict=True)
         attrs = (said(attr, value) if attr else value for attr, (_, value) in pairs)
         return zip(self.params, (*node.children, *attrs), strict=True)

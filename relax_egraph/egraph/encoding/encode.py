@@ -2,9 +2,9 @@
 
 Broadcasts are explicit (`R.broadcast_to` before every elementwise operator whose operands differ
 in shape) and attributes are canonical, so that a rule needs one form.  A binding outside the
-vocabulary of rules (a match_cast, a call of a packed or loop function, a tuple, an operator on
-unknown shapes) is opaque: it stays unchanged, over operands that rules may rewrite.  A binding
-that may fail at run time is opaque, too, as rules might drop it.
+vocabulary of rules (a match_cast, a tuple, an operator on unknown shapes, a call of a packed or
+loop function that returns no tensor of known shape) is opaque: it stays unchanged, over operands
+that rules may rewrite.  A binding that may fail at run time is opaque, too, as rules might drop it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from relax_egraph.egraph.encoding.attributes import canonical_attrs
 from relax_egraph.egraph.node import (
+    CALLS,
     TUPLE_GET,
     WHOLE,
     Child,
     Node,
     Sort,
+    call_node,
     leaf_node,
     opaque_node,
 )
@@ -31,6 +33,8 @@ from relax_egraph.ir.expr import (
     Call,
     Constant,
     Expr,
+    ExternFunc,
+    GlobalVar,
     MatchCast,
     PrimValue,
     ShapeExpr,
@@ -167,6 +171,8 @@ class _Encoder:
     def _open(self, value: Call) -> ENode | None:
         """The node for the call of an operator; ``None`` if the call must be opaque."""
         op, info = value.op, value.struct_info
+        if isinstance(op, Op) and op.name in CALLS:
+            return self._below(op.name, value)
         if not isinstance(op, Op) or (traits := operator(op.name)) is None:
             return None
         if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var):
@@ -188,6 +194,23 @@ class _Encoder:
             spread = op.elementwise and isinstance(child, int)
             children.append(self._spread(child, info) if spread else child)  # pyright: ignore[reportArgumentType]
         return Node(op.name, tuple(children), attrs)
+
+    def _below(self, op: str, value: Call) -> ENode | None:
+        """The node for a call of a function below the graph, on tensors and to one tensor."""
+        match value.args:
+            case GlobalVar() | ExternFunc() as callee, Tuple(fields=operands):
+                pass
+            case ExternFunc() as callee, *operands if op == "call_pure_packed":
+                pass
+            case _:
+                return None  # with symbols as further arguments, or on a tuple that is a variable
+        info = value.struct_info
+        if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
+            return None
+        if not operands or not all(map(_ranked, operands)):
+            return None
+        shape = ShapeStructInfo(info.dims, len(info.dims))
+        return call_node(op, callee.name, tuple(map(self._operand, operands)), shape, info.dtype)
 
     def _child(self, value: Expr | None) -> Child[ClassId]:
         match value:
@@ -242,7 +265,12 @@ class _Encoder:
     def _add(self, node: ENode, info: TensorStructInfo, sort: Sort = "tensor") -> ClassId:
         if node in self._same:
             return self._same[node]
-        known = not symbols_of(info) and not node.symbols and bool(node.operands)
+        known = (
+            not symbols_of(info)
+            and not node.symbols
+            and bool(node.operands)
+            and node.op not in CALLS
+        )
         const = known and all(self.classes[c].is_const for c in node.operands)
         scalar = self.classes[node.operands[0]].scalar if node.op == "broadcast_to" else None
         self.classes.append(EClass(sort, (node,), info, const, scalar))

@@ -11,7 +11,7 @@ from typing import cast
 
 from relax_egraph.egraph.binders import first_casts, mentioned
 from relax_egraph.egraph.encoding.encode import reads_of
-from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, TUPLE_GET, WHOLE, Child, Node
+from relax_egraph.egraph.node import CALLS, LEAF, OPAQUE, SCALAR, TUPLE_GET, WHOLE, Child, Node
 from relax_egraph.egraph.readback.fused import FusedFunctions, broadcasts_to
 from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
 from relax_egraph.errors import ExtractionError
@@ -22,6 +22,8 @@ from relax_egraph.ir.expr import (
     Constant,
     DataflowVar,
     Expr,
+    ExternFunc,
+    GlobalVar,
     MatchCast,
     ShapeExpr,
     Tuple,
@@ -153,6 +155,8 @@ class _Decoder:
             self._emit_opaque(class_id, how)
         elif how.op == WHOLE:
             self._value[class_id] = self._full(how.operands[0])
+        elif how.op in CALLS:
+            self._value[class_id] = self._bind(class_id, self._call_below(how))
         elif how.op == TUPLE_GET:
             ((_, index),) = how.attrs
             part = TupleGetItem(self._full(how.operands[0]), cast(int, index))
@@ -197,6 +201,14 @@ class _Decoder:
         call = Call(op, args, attrs, struct_info=info)
         is_tuple = self._view.classes[class_id].sort == "tuple"
         return replace(call, struct_info=infer(call)) if is_tuple else call
+
+    def _call_below(self, node: ENode) -> Call:
+        """The call of a function below the graph."""
+        operands = tuple(map(self._full, node.operands))
+        callee = GlobalVar(node.callee) if node.op == "call_tir" else ExternFunc(node.callee)
+        args = operands if node.op == "call_pure_packed" else (Tuple(operands),)
+        info = node.call_info
+        return Call(OPS[node.op], (callee, *args), {}, (info,), info)
 
     def _argument(self, child: Child[ClassId]) -> Expr | None:
         match child:

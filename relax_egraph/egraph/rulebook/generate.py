@@ -10,6 +10,7 @@ from functools import cache
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.functions.function import Function
 from relax_egraph.egraph.functions.shapes import KEEPS_SHAPE, SHAPE_FUNCTIONS
+from relax_egraph.egraph.node import CALLS
 from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import options_of
 from relax_egraph.egraph.rulebook.forms import Form, Source
@@ -144,6 +145,7 @@ def _texts() -> tuple[str, ...]:
         _rule("const-varies-not", "(is-const t)", "(set (varies t) 0)", "facts"),
     )
     laws = [form for traits in operators().values() for form in _laws(traits)]
+    laws += [law for call in CALLS for law in _of_call(call)]
     return (
         *(*_SORTS, *declarations, *rulesets, *oracle, *constants, *_numbers_of_elements()),
         *(*_APPLICATIONS, *_CONFLICTS, *laws),
@@ -222,6 +224,12 @@ def _laws(traits: Traits) -> Iterator[str]:
         yield _rule(
             f"lower-{op.name}", f"{node} {known} (= d (dtype-of t))", f"(union t {kernel})", "lower"
         )
+
+
+def _of_call(call: str) -> Iterator[str]:
+    """The rules for the shape and dtype of a call, which are operands of its node."""
+    node = f"(= t (R.{call} name operands s d))"
+    yield _rule(f"result-{call}", node, "(shape-claim t s) (dtype-claim t d)", "facts")
 
 
 def _application(op: Op) -> str:

@@ -18,6 +18,7 @@ from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, declare, near
+from relax_egraph.egraph.rulebook.shorthand import written_out
 from relax_egraph.egraph.rulebook.vocabulary import function_declaration
 from relax_egraph.egraph.rulebook.wrong_forms import WrongForms
 from relax_egraph.errors import RuleError, Span
@@ -72,6 +73,7 @@ def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> 
         declare(form, source, scope)
         entry: Entry = Statement(form)
     elif form.head in RULES:
+        form = written_out(form, source, scope)
         checked = check_rule(form, source, scope) if trial else options_of(form, source)
         entry = _rule(checked, source, scope)
         if entry.ruleset not in scope.rulesets:

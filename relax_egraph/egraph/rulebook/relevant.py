@@ -14,6 +14,7 @@ from functools import cache, cached_property, lru_cache
 from typing import TypeAlias
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
+from relax_egraph.egraph.node import CALLS
 from relax_egraph.egraph.rulebook.calls import ASKED, demands
 from relax_egraph.egraph.rulebook.forms import Tree, atoms, forms_in
 from relax_egraph.egraph.rulebook.generate import generated
@@ -151,7 +152,7 @@ def can_matter(entry: Entry, missing: frozenset[str]) -> bool:
 @cache
 def _always_present() -> frozenset[str]:
     """The names that any e-graph may contain: the vocabulary without operators and functions."""
-    of_operators = {f"{letter}.{name}" for name in operators() for letter in "RK"}
+    of_operators = {f"{letter}.{name}" for name in (*operators(), *CALLS) for letter in "RK"}
     return frozenset(d.name for d in vocabulary_table()) - of_operators - FUNCTIONS.keys()
 
 

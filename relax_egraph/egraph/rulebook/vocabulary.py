@@ -103,6 +103,24 @@ _LEAVES = (
     _declare("constructor", "K.store kernel:Kernel", "Tensor", "writes a kernel's value to memory"),
 )
 
+_CALLED = "name:String operands:Tensors shape:Shape dtype:String"
+
+_CALLS = (
+    _declare("constructor", f"R.call_tir {_CALLED}", "Tensor", "the result of a loop function"),
+    _declare(
+        "constructor",
+        f"R.call_dps_packed {_CALLED}",
+        "Tensor",
+        "the result of a packed function that writes into it",
+    ),
+    _declare(
+        "constructor",
+        f"R.call_pure_packed {_CALLED}",
+        "Tensor",
+        "the result of a packed function that returns it",
+    ),
+)
+
 _DIMS = (
     _declare("constructor", "DimSym text:String", "Dim", 'a dimension in canonical text: "n * 4"'),
     _declare("constructor", "DimAdd a:Dim b:Dim", "Dim", "a + b"),
@@ -186,7 +204,7 @@ def vocabulary_table() -> tuple[Declaration, ...]:
     tensors = [_operator(t, "R", "Tuple" if t.makes_tuple else "Tensor") for t in every]
     kernels = [_operator(t, "K", "Kernel") for t in every if t.in_kernel]
     functions = map(function_declaration, OF_ENGINE)
-    return (*_LEAVES, *tensors, *kernels, *_PRIMS, *_DIMS, *_FACTS, *functions)
+    return (*_LEAVES, *_CALLS, *tensors, *kernels, *_PRIMS, *_DIMS, *_FACTS, *functions)
 
 
 def function_declaration(function: Function) -> Declaration:

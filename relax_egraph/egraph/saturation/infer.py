@@ -12,7 +12,7 @@ from relax_egraph.egraph.bindings import Value
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.constructors import constructor_of
 from relax_egraph.egraph.functions.shapes import KEEPS_SHAPE, SHAPE_FUNCTIONS
-from relax_egraph.egraph.node import LEAF, SCALAR, TUPLE_GET, Node
+from relax_egraph.egraph.node import CALLS, LEAF, SCALAR, TUPLE_GET, Node
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.traits import Traits
 from relax_egraph.egraph.rulebook.vocabulary import operators
@@ -139,7 +139,7 @@ class _Values:
         return None
 
 
-_WRITTEN = (LEAF, SCALAR, TUPLE_GET)
+_WRITTEN = (LEAF, SCALAR, TUPLE_GET, *CALLS)
 """Nodes without an operator that can name a class."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from relax_egraph.egraph.node import TUPLE_GET, Node
+from relax_egraph.egraph.node import CALLS, TUPLE_GET, Node
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped
@@ -40,6 +40,8 @@ class Infos:
             whole = self.of(node.operands[0])
             parts = whole.fields if isinstance(whole, TupleStructInfo) else ()
             return parts[index] if isinstance(index, int) and index < len(parts) else None
+        if node.op in CALLS:
+            return node.call_info
         if node.op not in operators():
             return None
         return inferred(node.op, node.infos(self.of), node.attrs)

@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 
 from relax_egraph.egraph.encoding.attributes import meant
+from relax_egraph.egraph.node import CALLS
 from relax_egraph.errors import IllTyped, RelaxEgraphError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float, is_signed
@@ -126,6 +127,8 @@ class Known:
         match node.head:
             case "R.none" | "K.load" | "K.store":
                 return []
+            case head if head.removeprefix("R.") in CALLS:
+                return []  # its shape and dtype are arguments
             case "R.const":
                 return [(shape, ()), *(self.either(dtype, node.args[1]))]
             case "R.tuple_get":
@@ -259,7 +262,8 @@ class Known:
     def open(self, node: Application) -> tuple[bool, bool]:
         """Whether slots of `node` are empty, and whether it touches a known shape."""
         if node.op is None:
-            missing = any(self.get(a) is MISSING for a in node.args if a not in self.problem.shapes)
+            besides = {*self.problem.shapes, *self.problem.elements}
+            missing = any(self.get(a) is MISSING for a in node.args if a not in besides)
             whole = node.head == "R.tuple_get" and self.get(node.args[0]) is MISSING
             return missing and not whole, True
         shapes: list[Any] = []

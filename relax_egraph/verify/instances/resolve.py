@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from relax_egraph.egraph.node import CALLS
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, operators
 from relax_egraph.verify.instances.congruence import Congruence
 from relax_egraph.verify.instances.keeping import SHAPED, keeps_shape
@@ -214,6 +215,10 @@ class _Resolving:
             self.same.unite(self.of(node.args[0], "shape"), self.of(node.result, "shape"))
             self.same.unite(self.of(node.args[0], "dtype"), self.of(node.result, "dtype"))
             return
+        if node.head in _CALLS:
+            self.same.unite(node.args[2], self.of(node.result, "shape"))
+            self.same.unite(node.args[3], self.of(node.result, "dtype"))
+            return
         if node.op is None or self.sort(node.result) == "Tuple":
             return
         result = self.of(node.result, "shape")
@@ -271,4 +276,5 @@ class _Facts:
 
 _FUNCTIONS = ("shape-of", "dtype-of", "rank-of", "numel-of", "const-scalar", "source-index")
 _ELEMENT = {"Tensors": "Tensor", "Shape": "Dim", "Axes": "i64", "Floats": "f64"}
-_SPECIAL = ("R.none", "R.const", "R.tuple_get", "K.load", "K.store")
+_CALLS = tuple(f"R.{op}" for op in CALLS)
+_SPECIAL = ("R.none", "R.const", "R.tuple_get", "K.load", "K.store", *_CALLS)

@@ -14,6 +14,7 @@ from relax_egraph.ir.dtypes import is_float, is_stored, limits, name_of
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import OPS, Op
 from relax_egraph.ir.struct_info import ShapeStructInfo
+from relax_egraph.verify.values.called import called, in_float64
 from relax_egraph.verify.values.canonical import once_rounded
 from relax_egraph.verify.values.inputs import Array
 from relax_egraph.verify.values.program import host_value
@@ -41,8 +42,26 @@ def computed(
         case nodes.TUPLE_GET:
             whole, ((_, index),) = value_of(node.operands[0]), node.attrs
             return whole[index] if isinstance(whole, tuple) and isinstance(index, int) else None
+        case name if name in nodes.CALLS:
+            return _called(node, value_of, extents, jitter)
         case name:
             return applied(OPS[name], node.children, dict(node.attrs), value_of, extents, jitter)
+
+
+def _called(
+    node: Node[C],
+    value_of: Callable[[C], Result | None],
+    extents: Mapping[str, int],
+    jitter: np.random.Generator | None,
+) -> Result | None:
+    """The result of a call of a function below the graph."""
+    results = [value_of(c) for c in node.operands]
+    known = [r for r in results if isinstance(r, Computed)]
+    if len(known) < len(results):
+        return None
+    value = called(node, [r.value for r in known], extents)
+    wide = in_float64(node, [r.wide for r in known], extents, value)
+    return _computed(_rounded(value, wide, jitter), wide, known)
 
 
 def applied(

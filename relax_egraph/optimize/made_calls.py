@@ -1,0 +1,60 @@
+"""The calls of functions below the graph that rules of a user make: their functions and prices."""
+
+from collections.abc import Iterator
+
+from relax_egraph.egraph.engine import RuleBook
+from relax_egraph.egraph.rulebook.forms import Atom, Form, applied, forms_in, sort_of_literal
+from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.egraph.rulebook.shorthand import CALL_HEADS
+from relax_egraph.extract import Prices
+from relax_egraph.ir.expr import ExternFunc, Function
+from relax_egraph.ir.module import IRModule
+from relax_egraph.rules import Rules
+
+
+def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> None:
+    """Check the calls that rules of `book` make.
+
+    Raises ``ValueError`` for a function without a price, as extraction could not judge it, and for
+    a loop function that `module` does not have.
+    """
+    for rule in book.rules:
+        for call, name in _made(rule):
+            if call.head == "R.call_tir":
+                loops = [n for n, f in module.functions.items() if not isinstance(f, Function)]
+                if name not in loops:
+                    known = f"the loop functions of the module are: {', '.join(loops) or 'none'}"
+                    raise ValueError(f"rule {rule.name} calls {name}; {known}")
+            if name not in prices.calls:
+                note = f'pass prices=rx.Prices(calls={{"{name}": …}}), in seconds'
+                raise ValueError(f"rule {rule.name} calls {name}, which has no price; {note}")
+
+
+def with_loop_functions(prepared: IRModule, module: IRModule, rules: Rules) -> IRModule:
+    """`prepared` with the loop functions of `module` that nothing calls, if `rules` make calls."""
+    if all("(R.call_tir " not in text for _, text in rules.files):
+        return prepared
+    loops = {n: f for n, f in module.functions.items() if not isinstance(f, Function)}
+    return IRModule({**loops, **prepared.functions})
+
+
+def stated_functions(book: RuleBook) -> frozenset[ExternFunc]:
+    """The packed functions that rules of a user say something about: equal to what, or of what."""
+    of_user = (rule for rule in book.rules if rule.name in book.of_user)
+    calls = (call for rule in of_user for call in applied(rule.form, ("R.call_pure_packed",)))
+    return frozenset(ExternFunc(name) for call in calls if (name := _callee(call)))
+
+
+def _made(rule: Rule) -> Iterator[tuple[Form, str]]:
+    """The calls that `rule` makes, each with the name of the function."""
+    made = (tree for d in rule.directions for tree in (d.right, *d.actions) if tree is not None)
+    for form in (form for tree in made for form in forms_in(tree)):
+        if form.head in CALL_HEADS and (name := _callee(form)):
+            yield form, name
+
+
+def _callee(call: Form) -> str:
+    """The function that a call in a rule names; empty if it is a variable."""
+    name = call.items[1]
+    is_text = isinstance(name, Atom) and sort_of_literal(name.text) == "String"
+    return name.text.strip('"') if isinstance(name, Atom) and is_text else ""
