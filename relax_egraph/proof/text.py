@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Attrs, mapped
+from relax_egraph.egraph.node import CALLS, LEAF, OPAQUE, SCALAR, Attrs, mapped
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, PrimValue, Var
 from relax_egraph.ir.op import OPS
@@ -146,6 +146,8 @@ class _Writer:
                 return f"{term.scalar:g}"
             case _ if term.op == OPAQUE and term.key in self.trace.opaque:
                 name = str(self.trace.opaque[term.key].var.name)
+            case _ if term.op in CALLS:
+                return f"{term.callee}({', '.join(texts[t] for t in term.operands)})"
             case _:
                 name = f"K.{term.op}" if term.sort == "kernel" else term.op
         parts = [_operand(c, texts) for c in term.children if c is not None]

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 
 from relax_egraph.egraph.node import LEAF, SCALAR, Node
 from relax_egraph.egraph.view import Choice, ClassId, View
-from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem, Var, VarBinding
+from relax_egraph.ir.expr import (
+    Call,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from relax_egraph.optimize.explanation import Explanation, PlacedRegion
 from relax_egraph.reasons.definitions import bindings_in
 
@@ -64,12 +73,20 @@ def _running(name: str, function: Function, regions: list[PlacedRegion]) -> Iter
         yield Running(
             name,
             binding.var,
-            value.op.name if isinstance(value.op, GlobalVar) else str(value.op),
+            _callee(value),
             operators_of(choice),
             placed,
             choice,
             tuple(var for var, c in placed.origin.items() if c in claimed),
         )
+
+
+def _callee(call: Call) -> str:
+    """The operator of `call`, or the name of the function that it calls."""
+    for value in (call.op, *call.args[:1]):
+        if isinstance(value, GlobalVar | ExternFunc):
+            return value.name
+    return str(call.op)
 
 
 class _Choices:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.egraph.node import LEAF, LOAD, OPAQUE, SCALAR, STORE, Node
+from relax_egraph.egraph.node import CALLS, LEAF, LOAD, OPAQUE, SCALAR, STORE, Node
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.database import Database
 from relax_egraph.ir import dims
@@ -122,6 +122,8 @@ class Names:
             return "an input"
         if depth < 0:
             return "…"
+        if node.op in CALLS:
+            return f"{node.callee}({', '.join(self.of(c, depth - 1) for c in node.operands)})"
         shown = [self._child(child, depth - 1) for child in node.children if child is not None]
         attrs = () if node.op in _LEAVES else node.attrs
         shown += [f"{name}={_attribute(value)}" for name, value in attrs]
