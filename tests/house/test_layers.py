@@ -59,11 +59,28 @@ PUBLIC_TO_ALL = {"errors", "base"}
 ROOT = Path(relax_egraph.__file__).parent
 
 
+EXAMPLES = {
+    "scipy": "kernels/dgemm.py",
+    "numba": "kernels/running_products.py",
+    "onnxruntime": "kernels/mlp.py",
+}
+"""The libraries that examples call, and the one file that imports each."""
+
+
 def files_of(part: str) -> list[Path]:
     """The files of `part`, without those that are a part of their own."""
     path = part.replace(".", "/")
     own = {ROOT / f"{p.replace('.', '/')}.py" for p in MAY_IMPORT if p.startswith(f"{part}.")}
     return sorted({*(ROOT / path).rglob("*.py"), *ROOT.glob(f"{path}.py")} - own)
+
+
+def names_imported(file: Path) -> Iterator[str]:
+    """The modules that `file` imports, with those that it imports from."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
 
 
 def imports_of(file: Path) -> Iterator[str]:
@@ -119,6 +136,20 @@ CIRCLES = {
 Struct info holds expressions, an expression its struct info, and a call its operator.  An
 executable is an object whose methods save, load and print it.
 """
+
+
+@pytest.mark.parametrize("library", EXAMPLES)
+def test_examples_import_each_library_in_one_place(library: str) -> None:
+    folder = ROOT.parent / "examples"
+
+    importing = [
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if f'import_module("{library}' in path.read_text("utf-8")
+        or any(target.partition(".")[0] == library for target in names_imported(path))
+    ]
+
+    assert importing == [EXAMPLES[library]]
 
 
 def test_no_other_files_import_each_other() -> None:
