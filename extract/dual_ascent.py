@@ -18,6 +18,10 @@ _EXHAUSTED = 1e-12
 """The share of its cost below which the budget of a candidate is exhausted."""
 
 
+_SLACK = 1e-9
+"""Sums of floats in another order differ by less than this share."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ascent:
     """The `barriers` of an ascent, each with what was charged to it.
@@ -30,18 +34,21 @@ class Ascent:
     extra: Mapping[int, float]
 
 
-def ascents(problem: Problem, pruned: Pruned, work: int) -> tuple[Ascent, Ascent]:
-    """Two ascents whose barriers differ: they grow toward few, and toward many, alternatives.
+def ascents(problem: Problem, pruned: Pruned, work: int, cost: float) -> tuple[Ascent, ...]:
+    """Ascents whose barriers differ: they grow toward many, and toward few, alternatives.
 
-    Each looks at `work` candidates at most.
+    Each looks at `work` candidates at most.  One that proves `cost` is the last.
     """
 
     def alternatives(c: int) -> int:
         return len(pruned.options[c])
 
-    few = _Ascending(problem, pruned, lambda cs: min(cs, key=lambda c: (alternatives(c), c)))
     many = _Ascending(problem, pruned, lambda cs: max(cs, key=lambda c: (alternatives(c), c)))
-    return few.run(work), many.run(work)
+    first = many.run(work)
+    if first.bound >= cost * (1 - _SLACK):
+        return (first,)
+    few = _Ascending(problem, pruned, lambda cs: min(cs, key=lambda c: (alternatives(c), c)))
+    return first, few.run(work)
 
 
 class _Ascending:

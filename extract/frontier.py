@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from relax_egraph.extract.orders import narrow_order
 from relax_egraph.extract.problem import Problem, Solution
 from relax_egraph.extract.prune import Pruned
 
@@ -19,6 +20,12 @@ MAX_PER_CYCLE = 1_000
 
 _WIDEST = 1 / 4
 """The share of all frontiers that one place has at most, in a problem that is long, not wide."""
+
+MOST_NEEDED = 300
+"""The most classes that are undecided and needed by decided ones, in a problem that is not wide."""
+
+_EARLY, _PACE = (1 / 20, 3 / 10), 2 / 3
+"""Between these shares of the limit, the share of decided classes is at least so much of theirs."""
 
 _COMPARED = 400
 """Each frontier is compared with at most so many cheaper ones."""
@@ -66,18 +73,15 @@ class Fixing:
 
 
 def solve(
-    problem: Problem,
-    pruned: Pruned,
-    order: Sequence[int],
-    proven: Fixing,
-    known: float,
-    limit: int,
-    end: float,
+    problem: Problem, pruned: Pruned, proven: Fixing, known: float, limit: int, end: float
 ) -> Solution | None:
     """An optimal solution; ``None`` if it takes more than `limit` frontiers, or time after `end`.
 
-    Classes are decided in `order`, such as `depth_first`.  `known` is the cost of some solution.
+    `known` is the cost of some solution.
     """
+    order, width = narrow_order(problem, pruned)
+    if width > MOST_NEEDED:
+        return None
     try:
         return _Search(problem, pruned, order, proven).best(known, limit, end)
     except _TooWideError:
@@ -113,9 +117,11 @@ class _Search:
         (arrivals[self._next(start)] if start else final)[start] = _Arrival(0.0, 0.0, 0, ())
         most, expanded = known * (1 + _SLACK), 0
         most_extra = most - self._proven.bound
-        for group, members in self._members.items():
+        for decided, (group, members) in enumerate(self._members.items()):
             reached = arrivals[group]
             if len(reached) > _WIDEST * limit:
+                raise _TooWideError
+            if _is_behind(expanded, limit, decided / len(self._members)):
                 raise _TooWideError
             for frontier in _undominated(reached):
                 expanded += 1
@@ -204,41 +210,10 @@ class _Search:
         return _Step(cost, extra, wanted, tuple(chosen.values()))
 
 
-def users_first(pruned: Pruned) -> list[int]:
-    """The classes, users before their inputs, those of a component together."""
-    return list(pruned.options)[::-1]
-
-
-def depth_first(problem: Problem, pruned: Pruned) -> list[int]:
-    """The classes in an order like `users_first`, by branches.
-
-    What the last classes need comes next: of parallel branches one is decided after the other, so
-    that a frontier has few classes.
-    """
-    members: dict[int, list[int]] = {}
-    for c in users_first(pruned):
-        members.setdefault(pruned.component[c], []).append(c)
-    inputs: dict[int, list[int]] = {}
-    waiting = dict.fromkeys(members, 0)
-    for component, classes in members.items():
-        needed = (
-            d for c in classes for n in pruned.options[c] for d in problem.candidates[n].inputs
-        )
-        below = dict.fromkeys(pruned.component[d] for d in needed)
-        below.pop(component, None)
-        inputs[component] = list(below)
-        for k in below:
-            waiting[k] += 1
-    order: list[int] = []
-    ready = [component for component, users in waiting.items() if not users]
-    while ready:
-        component = ready.pop()
-        order += members[component]
-        for k in inputs[component]:
-            waiting[k] -= 1
-            if not waiting[k]:
-                ready.append(k)
-    return order
+def _is_behind(expanded: int, limit: int, decided: float) -> bool:
+    """Whether a search that decided this share of the classes will hardly end within `limit`."""
+    first, last = (share * limit for share in _EARLY)
+    return first < expanded < last and decided < _PACE * expanded / limit
 
 
 def _undominated(reached: Mapping[int, _Arrival]) -> list[int]:

@@ -27,7 +27,7 @@ from relax_egraph.extract.subproblems import subproblems_of
 ASCENT_WORK = 300_000
 """How many candidates an ascent looks at."""
 
-FEW_FRONTIERS = 8_000
+FEW_FRONTIERS = 10_000
 """How many frontiers are expanded before bounds are proven: chains of layers take fewer."""
 
 WEAK = 0.6
@@ -138,18 +138,17 @@ class Search:
             return incumbent
         if not self._left():
             return replace(incumbent, stopped=TIME_LIMIT)
-        branches = frontier.depth_first(problem, pruned)
-        if exact := self._by_frontiers(
-            problem, pruned, branches, frontier.Fixing(), incumbent, FEW_FRONTIERS
-        ):
+        unproven = frontier.Fixing()
+        if exact := self._by_frontiers(problem, pruned, unproven, incumbent, FEW_FRONTIERS):
             return exact
-        tried = ascents(problem, pruned, ASCENT_WORK)
+        tried = ascents(problem, pruned, ASCENT_WORK, incumbent.cost)
         best = max(tried, key=lambda ascent: ascent.bound)
         incumbent = incumbent.proven(best.bound, Source.ASCENT)
+        if incumbent.closed:
+            return incumbent
         if best.bound < WEAK * incumbent.cost:
-            order, proven = frontier.users_first(pruned), frontier.Fixing(best.bound, best.extra)
-            exact = self._by_frontiers(problem, pruned, order, proven, incumbent, MAX_FRONTIERS)
-            if exact:
+            proven = frontier.Fixing(best.bound, best.extra)
+            if exact := self._by_frontiers(problem, pruned, proven, incumbent, MAX_FRONTIERS):
                 return exact
         exhausted = {n: 1.0 for n, extra in best.extra.items() if extra == 0}
         incumbent = _guided(problem, pruned, exhausted, incumbent)
@@ -182,25 +181,23 @@ class Search:
         if incumbent.cost - incumbent.bound <= self.gap * incumbent.cost:
             return replace(incumbent, stopped=CLOSE)
         proven = frontier.Fixing(relaxed.bound, relaxed.extra)
-        order = frontier.depth_first(problem, pruned)
-        exact = self._by_frontiers(problem, pruned, order, proven, incumbent, MAX_FRONTIERS)
+        exact = self._by_frontiers(problem, pruned, proven, incumbent, MAX_FRONTIERS)
         return exact or self._by_solver(problem, pruned, relaxed.rows, incumbent)
 
     def _by_frontiers(
         self,
         problem: Problem,
         pruned: Pruned,
-        order: Sequence[int],
         proven: frontier.Fixing,
         incumbent: Incumbent,
         limit: int,
     ) -> Incumbent | None:
         """An optimal solution, `incumbent` if it is one.
 
-        ``None`` if it takes more than `limit` frontiers in this `order`.
+        ``None`` if it takes more than `limit` frontiers.
         """
         known = incumbent.cost
-        exact = frontier.solve(problem, pruned, order, proven, known, limit, self.end)
+        exact = frontier.solve(problem, pruned, proven, known, limit, self.end)
         if exact is None:
             return None
         cost = math.fsum(problem.candidates[number].cost for number in exact.values())

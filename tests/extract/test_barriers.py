@@ -88,7 +88,7 @@ def test_an_ascent_charges_no_candidate_more_than_it_costs_so_it_proves_a_bound(
     tight = 0
     for problem in solvable(range(2600, 2900)):
         best = cheapest(problem)
-        for ascent in ascents(problem, prune(problem), 10_000):
+        for ascent in ascents(problem, prune(problem), 10_000, math.inf):
             total = charged(problem, ascent)
 
             assert math.fsum(ascent.barriers.values()) == pytest.approx(ascent.bound)
@@ -101,7 +101,7 @@ def test_an_ascent_charges_no_candidate_more_than_it_costs_so_it_proves_a_bound(
 
 
 def test_an_ascent_without_work_proves_nothing() -> None:
-    for ascent in ascents(PRODUCTS, prune(PRODUCTS), 0):
+    for ascent in ascents(PRODUCTS, prune(PRODUCTS), 0, 11.5):
         assert (ascent.bound, ascent.barriers) == (0.0, {})
 
 
@@ -113,7 +113,13 @@ def test_barriers_see_that_a_product_is_computed_in_some_layout() -> None:
     assert cheapest(PRODUCTS) == 11.5
     assert first.bound == pytest.approx(6.5)  # both users by a half, of the same half of a product
     assert last.bound == pytest.approx(11.5)
-    assert [ascent.bound for ascent in ascents(PRODUCTS, pruned, 10_000)] == [11.5, 11.5]
+    assert [a.bound for a in ascents(PRODUCTS, pruned, 10_000, math.inf)] == [11.5, 11.5]
+
+
+def test_an_ascent_that_proves_the_cost_is_the_last() -> None:
+    (only,) = ascents(PRODUCTS, prune(PRODUCTS), 10_000, 11.5)
+
+    assert only.bound == 11.5
 
 
 def test_rows_say_which_of_them_are_violated() -> None:

@@ -73,7 +73,7 @@ def unexpanded(monkeypatch: pytest.MonkeyPatch) -> None:
 def unascended(unexpanded: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dual ascent finds no barrier, and guides no greedy solution."""
 
-    def nothing(problem: Problem, pruned: Pruned, work: int) -> tuple[Ascent, ...]:
+    def nothing(problem: Problem, pruned: Pruned, *_: object) -> tuple[Ascent, ...]:
         return (Ascent({}, 0.0, {n: 1.0 for n in range(len(problem.candidates))}),)
 
     monkeypatch.setattr(search, "ascents", nothing)
@@ -82,8 +82,13 @@ def unascended(unexpanded: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def weak(unexpanded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dual ascent never proves enough to go on with barriers."""
-    monkeypatch.setattr(search, "WEAK", math.inf)
+    """Dual ascent proves half of what it could: too little to go on with barriers."""
+    ascents = search.ascents
+
+    def half(*args: Any) -> tuple[Ascent, ...]:
+        return tuple(replace(ascent, bound=ascent.bound / 2) for ascent in ascents(*args))
+
+    monkeypatch.setattr(search, "ascents", half)
 
 
 @pytest.fixture
