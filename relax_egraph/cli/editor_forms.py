@@ -12,7 +12,7 @@ DECLARES = ("relation", "function", "constructor", "datatype", "sort", "ruleset"
 RULES = ("rewrite", "birewrite", "rule")
 ACTIONS = ("let", "set", "union", "delete", "subsume")
 RUNS = ("run", "run-schedule", "saturate", "seq", "repeat", "check", "fail")
-OPTIONS = (":when", ":subsume", ":ruleset", ":name", ":merge", ":no-merge", ":until")
+OPTIONS = (":when", ":subsume", ":demand", ":ruleset", ":name", ":merge", ":no-merge", ":until")
 SORTS = (
     *("Tensor", "Kernel", "Tuple", "Dim", "Prim", "Shape", "Axes", "Tensors", "Floats"),
     *("i64", "f64", "String", "bool", "Unit", "Vec", "UnstableFn", "PyObject"),

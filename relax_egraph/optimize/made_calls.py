@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.rulebook.forms import Atom, Form, applied, forms_in, sort_of_literal
 from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.egraph.rulebook.scope import DEMAND
 from relax_egraph.egraph.rulebook.shorthand import CALL_HEADS
 from relax_egraph.extract import Prices
 from relax_egraph.ir.expr import ExternFunc, Function
@@ -15,8 +16,8 @@ from relax_egraph.rules import Rules
 def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> None:
     """Check the calls that rules of `book` make.
 
-    Raises ``ValueError`` for a function without a price, as extraction could not judge it, and for
-    a loop function that `module` does not have.
+    Raises ``ValueError`` for a function without a price, as extraction could not judge it, unless
+    the rule is demanded, and for a loop function that `module` does not have.
     """
     for rule in book.rules:
         for call, name in _made(rule):
@@ -25,7 +26,7 @@ def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> None:
                 if name not in loops:
                     known = f"the loop functions of the module are: {', '.join(loops) or 'none'}"
                     raise ValueError(f"rule {rule.name} calls {name}; {known}")
-            if name not in prices.calls:
+            if name not in prices.calls and rule.ruleset != DEMAND:
                 note = f'pass prices=rx.Prices(calls={{"{name}": …}}), in seconds'
                 raise ValueError(f"rule {rule.name} calls {name}, which has no price; {note}")
 

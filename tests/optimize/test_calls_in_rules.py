@@ -237,6 +237,21 @@ def test_a_call_that_is_written_wrong_is_refused(rule: str, message: str) -> Non
     assert str(refused.value) == message
 
 
+def test_a_demanded_rewrite_has_no_other_ruleset() -> None:
+    rule = "(rewrite (R.exp x) (R.tanh x) :demand :ruleset mine)"
+
+    with pytest.raises(RuleError) as refused:
+        rx.rules.load("(ruleset mine)" + rule)
+
+    assert (
+        str(refused.value)
+        == """<rules>:1:62: :demand is the ruleset demand
+    (ruleset mine)(rewrite (R.exp x) (R.tanh x) :demand :ruleset mine)
+                                                                 ^
+it runs before all others; leave :ruleset out"""
+    )
+
+
 def test_a_call_that_a_rule_makes_needs_a_price() -> None:
     message = (
         "rule by-product calls test.product, which has no price; "
@@ -251,3 +266,57 @@ def test_a_loop_function_that_a_rule_calls_is_in_the_module() -> None:
 
     with pytest.raises(ValueError, match=r"^rule ramp calls ramp; .* of the module are: none$"):
         rx.optimize(MODULE, [rule], prices=rx.Prices(calls={"ramp": 0.0}))
+
+
+def test_a_rewrite_that_is_demanded_happens_whatever_it_costs() -> None:
+    rule = BY_PRODUCT.replace(":name", ":demand :name")
+
+    best = rx.optimize(MODULE, [rule])
+    dear = rx.optimize(MODULE, [rule], prices=rx.Prices(calls={"test.product": 1.0}))
+
+    assert "test.product" in best.script()
+    assert "test.product" in dear.script()
+    np.testing.assert_allclose(run(best, X, W), EXPECTED)
+
+
+def test_what_others_need_of_a_demanded_left_side_stays() -> None:
+    module = rx.parse("""
+@R.function
+def main(x: R.Tensor((6, 4), "float64"), w: R.Tensor((4, 5), "float64")):
+    with R.dataflow():
+        a = R.matmul(x, w)
+        b = R.nn.relu(a)
+        y = (a, b)
+        R.output(y)
+    return y
+""")
+    rule = """
+(rewrite (R.nn.relu (R.matmul x w)) (R.call_dps_packed "test.relu_product" (vec-of x w)) :demand)
+"""
+
+    def relu_product(x: Array, w: Array, out: Array) -> None:
+        out[...] = np.maximum(x @ w, 0)
+
+    best = rx.optimize(module, [rule])
+    plain, positive = run(best, X, W, **{"test.relu_product": relu_product})
+
+    assert "test.relu_product" in best.script()
+    assert "R.matmul(x, w)" in best.script()
+    np.testing.assert_allclose(plain, X @ W)
+    np.testing.assert_allclose(positive, EXPECTED)
+
+
+def test_a_demanded_rewrite_runs_before_rules_that_would_take_its_left_side_away() -> None:
+    module = rx.parse("""
+@R.function
+def main(x: R.Tensor((8,), "float32")):
+    with R.dataflow():
+        y = R.exp(R.log(R.exp(x)))
+        R.output(y)
+    return y
+""")
+    rule = '(rewrite (R.log (R.exp x)) (R.call_pure_packed "test.same" (vec-of x)) :demand)'
+
+    best = rx.optimize(module, [rule], fast_math=True)
+
+    assert "test.same" in best.script()

@@ -40,6 +40,7 @@ def verdict(rule: str) -> str:
 
 
 RIGHT = [
+    '(rewrite (R.add x x) (R.call_dps_packed "test.double" (vec-of x)) :demand)',
     '(rewrite (R.add x x) (R.call_dps_packed "test.double" (vec-of x)))',
     '(rewrite (R.call_tir "test.double" (vec-of x)) (R.add x x))',
     '(rewrite (R.nn.relu x) (R.call_pure_packed "test.relu" (vec-of x)))',

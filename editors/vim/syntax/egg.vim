@@ -81,7 +81,7 @@ syntax keyword eggPrimitive vec-of vec-empty vec-get vec-length vec-push vec-pop
 syntax keyword eggPrimitive vec-remove vec-contains vec-not-contains vec-range unstable-vec-map
 syntax keyword eggPrimitive unstable-fn unstable-app abs min max not log2 to-f64 to-i64 to-string
 syntax keyword eggPrimitive py-call py-from-string py-to-string
-syntax keyword eggOption :when :subsume :ruleset :name :merge :no-merge :until
+syntax keyword eggOption :when :subsume :demand :ruleset :name :merge :no-merge :until
 
 highlight default link eggRule Keyword
 highlight default link eggAction Statement

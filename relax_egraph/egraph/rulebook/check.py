@@ -23,12 +23,12 @@ from relax_egraph.egraph.rulebook.forms import (
 )
 from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, is_guard
 from relax_egraph.egraph.rulebook.hidden import check_action, check_hidden
-from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, check_own, near
+from relax_egraph.egraph.rulebook.scope import DEMAND, ENGINE_RULESETS, Scope, check_own, near
 from relax_egraph.errors import RuleError
 from relax_egraph.rules import FAMILIES
 
 _OPTIONS = {
-    "rewrite": (":when", ":subsume", ":ruleset", ":name"),
+    "rewrite": (":when", ":subsume", ":demand", ":ruleset", ":name"),
     "birewrite": (":when", ":ruleset", ":name"),
     "rule": (":ruleset", ":name"),
 }
@@ -36,7 +36,10 @@ _OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a rule; `form` is the rule without ruleset and name."""
+    """The options of a rule; `form` is the rule without ruleset and name.
+
+    A rewrite that is demanded hides its left side, in the ruleset `DEMAND`, before others run.
+    """
 
     form: Form
     ruleset: Atom | None = None
@@ -49,14 +52,16 @@ def options_of(form: Form, source: Source) -> Options:
     items = list(form.items[3:])
     values: dict[str, Tree] = {}
     kept = [*form.items[:3]]
+    demand: Atom | None = None
     while items:
         option = items.pop(0)
         if not isinstance(option, Atom) or option.text not in known:
             shown = _shown(option)
             message = f"{shown} is no option of {form.head}, which has {', '.join(known)}"
             raise source.error(option, message, near(shown, known))
-        if option.text == ":subsume":
-            kept.append(option)
+        if option.text in (":subsume", ":demand"):
+            kept.append(replace(option, text=":subsume"))
+            demand = demand or (option if option.text == ":demand" else None)
             continue
         if not items:
             raise source.error(option, f"{option.text} needs a value")
@@ -73,6 +78,10 @@ def options_of(form: Form, source: Source) -> Options:
         raise source.error(name, ':name needs a name in quotes: :name "add-zero"')
     if ruleset is not None and not isinstance(ruleset, Atom):
         raise source.error(ruleset, ":ruleset needs the name of a ruleset")
+    if demand and ruleset:
+        note = "it runs before all others; leave :ruleset out"
+        raise source.error(ruleset, f":demand is the ruleset {DEMAND}", note)
+    ruleset = replace(demand, text=DEMAND) if demand else ruleset
     return Options(replace(form, items=tuple(kept)), ruleset, name)
 
 
@@ -116,7 +125,7 @@ class _RuleCheck:
         if ruleset and ruleset.text in ENGINE_RULESETS and not self.scope.trusted:
             note = "it runs without a budget, or in no phase; choose a ruleset of your own"
             raise self.error(ruleset, f"ruleset {ruleset.text} is the engine's own", note)
-        if ruleset and ruleset.text not in self.scope.rulesets:
+        if ruleset and ruleset.text not in (*self.scope.rulesets, DEMAND):
             known = near(ruleset.text, self.scope.rulesets)
             note = " ".join(filter(None, (known, f"(ruleset {ruleset.text}) above declares it")))
             raise self.error(ruleset, f"unknown ruleset {ruleset.text}", note)

@@ -1,7 +1,7 @@
 """Checks that rules hide no value: each keeps a node from which it can be computed.
 
-``:subsume`` hides the left side of a rewrite in favour of the right side.  A rewrite whose left
-side matches its own right side hides both:
+``:subsume`` and ``:demand`` hide the left side of a rewrite in favour of the right side.  A rewrite
+whose left side matches its own right side hides both:
 
     (rewrite (R.add x y) (R.add y x) :subsume)
 """

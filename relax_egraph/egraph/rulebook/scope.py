@@ -22,6 +22,9 @@ LOAD = "load"
 DEMANDS = "demands"
 """The ruleset of demands for values of functions."""
 
+DEMAND = "demand"
+"""The ruleset of rewrites that are marked ``:demand``, which run before all others."""
+
 ENGINE_RULESETS = (*FACTS, "conflict", DEMANDS, LOAD)
 """Rulesets that run without a budget, or in no phase at all: closed to users' rules."""
 

@@ -14,7 +14,7 @@ from relax_egraph.base.parameters import (
     optional,
 )
 from relax_egraph.egraph.rulebook.book import OWN_PHASE, RuleBook
-from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.egraph.rulebook.scope import DEMAND, near
 from relax_egraph.rules import FAMILIES
 
 REWRITE = "rewrite"
@@ -107,6 +107,8 @@ Schedule = tuple[Phase, ...]
 def default_schedule(book: RuleBook) -> Schedule:
     """All rewrites of `book` together, then images, weights, lowering to kernels, and fusion.
 
+    Rewrites that are demanded run before: others see only what these have left.
+
     Lowering has no node budget: it is linear, and without it there are no kernels to extract.
     """
     used = {"lower", *(rule.ruleset for rule in book.rewrites)}
@@ -118,7 +120,9 @@ def default_schedule(book: RuleBook) -> Schedule:
         for name in OWN_PHASE
         if name in used.intersection(book.rulesets)
     )
-    return (Phase(REWRITE, rewrites), *own)
+    demanded = Phase(DEMAND, (DEMAND,), nodes=inf, match_limit=inf)
+    first = (demanded,) if DEMAND in book.rulesets else ()
+    return (*first, Phase(REWRITE, rewrites), *own)
 
 
 def _images(rewrites: tuple[str, ...]) -> Phase:
