@@ -11,7 +11,7 @@ from relax_egraph.extract.pricing import Pricing
 from relax_egraph.ir.dtypes import is_float, scalar
 from relax_egraph.ir.expr import Binding
 from relax_egraph.ir.kernel import Input, Kernel, Step
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import ShapeStructInfo
 
 Operand = int | tuple[int, ...] | ShapeStructInfo
@@ -85,7 +85,7 @@ class Catalogue:
             if step is None:
                 info = self._classes[term.owner].struct_info
                 operands = _operands(term.node, values)
-                step = Step(OPS[term.node.op], operands, term.node.attrs, info)
+                step = Step(named(term.node.op), operands, term.node.attrs, info)
                 self._steps[term.symbol, values] = step
             steps.append(step)
         return Kernel(inputs, tuple(steps), (count + len(steps) - 1,))

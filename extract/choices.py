@@ -30,7 +30,7 @@ from relax_egraph.extract.pricing import Pricing
 from relax_egraph.extract.single_operator import single_operator_cuts
 from relax_egraph.ir.expr import Binding
 from relax_egraph.ir.folding import GROWTH_LIMIT
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import named
 
 _ROUNDS = 4
 """How often the classes of one cycle are visited at most, until their costs are stable."""
@@ -162,7 +162,7 @@ def _operator(
         return [by_operator(catalogue, c, node)]
     cuts = single_operator_cuts(classes, catalogue, c, node)
     kernels = [*filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))]
-    own = [] if kernels and OPS[node.op].fusible else [by_operator(catalogue, c, node)]
+    own = [] if kernels and named(node.op).fusible else [by_operator(catalogue, c, node)]
     return kernels + own
 
 

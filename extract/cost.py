@@ -15,7 +15,7 @@ import numpy as np
 
 from relax_egraph.extract.prices import PricedCall, Prices
 from relax_egraph.extract.profile import Profile
-from relax_egraph.extract.work import MOVEMENT, READS_RESULT, WORK, Applied, Extents
+from relax_egraph.extract.work import MOVEMENT, READS_RESULT, Applied, Extents, work_of
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr
@@ -121,7 +121,7 @@ class Costs:
         result: TensorStructInfo,
     ) -> float | None:
         """The flops of one application of `op`; ``None`` if a shape that matters is unknown."""
-        flops = WORK[op](self._applied(attrs, operands, result))
+        flops = work_of(op)(self._applied(attrs, operands, result))
         return None if math.isnan(flops) else flops
 
     def computing(

@@ -11,7 +11,7 @@ from relax_egraph.egraph.view import ClassId, EClass, ENode
 from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cut import Cut, Term, grow, trace
 from relax_egraph.extract.nodes import is_alias, is_leaf, is_operator
-from relax_egraph.extract.work import WORK, none
+from relax_egraph.extract.work import none, work_of
 
 MOVEMENT_OPERATORS = frozenset({"strided_slice", "concat", "permute_dims", "reshape"})
 """Operators that compute nothing and that strided reads can express."""
@@ -84,7 +84,7 @@ def _is_computed(eclass: EClass) -> bool:
     """Whether the class is a leaf, a constant, or the result of arithmetic."""
     if eclass.is_const or any(is_leaf(n) or n.op in _CALLED for n in eclass.nodes):
         return True
-    return any(_computes(n) and WORK[n.op] is not none for n in eclass.nodes)
+    return any(_computes(n) and work_of(n.op) is not none for n in eclass.nodes)
 
 
 _CALLED = (OPAQUE, *CALLS)

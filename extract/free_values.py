@@ -13,7 +13,7 @@ from relax_egraph.egraph.view import Choice, ClassId, ENode, View
 from relax_egraph.extract.cost import BUILD
 from relax_egraph.extract.nodes import is_constant, is_leaf, is_operator
 from relax_egraph.ir.folding import GROWTH_LIMIT, is_worth_storing, static_nbytes
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,8 @@ class _Folding:
 
     def _operand(self, k: ClassId, node: ENode) -> _Folded | None:
         stored = self.stored.get(k)
-        elementwise = node.op in OPS and OPS[node.op].elementwise
+        op = find(node.op)
+        elementwise = op is not None and op.elementwise
         return self.broadcasts.get(k) if stored is None and elementwise else stored
 
     def _is_stored(self, c: ClassId, node: ENode) -> bool:

@@ -8,7 +8,7 @@ from relax_egraph.egraph.node import CALLS, LEAF, LOAD, OPAQUE, SCALAR, STORE, T
 from relax_egraph.egraph.view import Choice, ClassId, EClass, ENode, View
 from relax_egraph.errors import IllTyped
 from relax_egraph.extract.work import MOVEMENT
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     TensorStructInfo,
@@ -98,7 +98,7 @@ def results_of(
         return (classes[c].struct_info,)
     infos = node.infos(lambda k: classes[k].struct_info)
     try:
-        result = OPS[node.op].rule(*infos, **dict(node.attrs))
+        result = named(node.op).rule(*infos, **dict(node.attrs))
     except IllTyped:
         return ()
     fields = result.fields if isinstance(result, TupleStructInfo) else ()

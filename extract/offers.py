@@ -12,7 +12,7 @@ from relax_egraph.extract.library import KernelLibrary
 from relax_egraph.extract.pricing import Pricing
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Kernel, Promise
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 
@@ -68,7 +68,7 @@ class Offers:
         """Seconds for `op` outside of kernels; `others` are its operands that are no tensors."""
         key = (op, attrs, operands, others, results)
         if key not in self._operators:
-            schedule = self._library.schedule_of_operator(OPS[op], dict(attrs), operands, results)
+            schedule = self._library.schedule_of_operator(named(op), dict(attrs), operands, results)
             seconds = self.pricing.operator(op, dict(attrs), operands, results, schedule)
             self._operators[key] = seconds
         return self._operators[key]

@@ -8,6 +8,7 @@ from relax_egraph.base.parameters import SECONDS, Kind, check_fields, function, 
 from relax_egraph.errors import ExtractionError, nearest
 from relax_egraph.extract.work import WORK, Applied, Extents
 from relax_egraph.ir.kernel import Kernel
+from relax_egraph.ir.operators import find, in_force
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,9 @@ class Prices:
     def __post_init__(self) -> None:
         check_fields(self, _PRICES)
         for name in self.operators:
-            if name not in WORK:
-                message = f"operators: there is no operator {name!r}", nearest(name, WORK)
+            if name not in WORK and find(name) is None:
+                known = (*WORK, *(op.name for op in in_force().own))
+                message = f"operators: there is no operator {name!r}", nearest(name, known)
                 raise ValueError("; ".join(filter(None, message)))
 
     def computing(self, op: str, applied: Applied) -> float:

@@ -7,7 +7,7 @@ from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.cut import Cut, Term, grow, trace
 from relax_egraph.extract.data_movement import MovementCuts, loaded
 from relax_egraph.extract.nodes import fits_kernel, is_operator
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import named
 
 
 def single_operator_cuts(
@@ -22,7 +22,7 @@ def single_operator_cuts(
     if fits_kernel(node):
         yield operator_cut(catalogue, c, node)
         yield cut_with_broadcasts(classes, catalogue, c, node)
-    if not OPS[node.op].fusible:
+    if not named(node.op).fusible:
         yield from _strided_reads(classes, catalogue, c, node)
     elif node.op == "permute_dims":
         for cut in _permuted_result(classes, catalogue, node.operands[0]):
@@ -43,7 +43,7 @@ def cut_with_broadcasts(
     for k in node.operands:
         broadcasts = (n for n in classes[k].nodes if n.op == "broadcast_to")
         others = (n for n in broadcasts if n.operands[0] not in (c, *node.operands))
-        operand = next(others, None) if OPS[node.op].elementwise else None
+        operand = next(others, None) if named(node.op).elementwise else None
         if operand is None:
             terms[k] = Term(k, node, -1, source=k)
         else:
@@ -58,7 +58,7 @@ def _permuted_result(
 ) -> Iterator[Cut]:
     """Cuts of class `c` by an operator that is not fusible, perhaps reshaped `views` times."""
     for node in filter(is_operator, classes[c].nodes):
-        if not OPS[node.op].fusible:
+        if not named(node.op).fusible:
             yield operator_cut(catalogue, c, node)
             yield from _strided_reads(classes, catalogue, c, node)
         elif node.op == "reshape" and views:

@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from relax_egraph.errors import ExtractionError
 from relax_egraph.ir.expr import Attr
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.op import OPS, Op
+from relax_egraph.ir.operators import named
 from relax_egraph.ir.subscripts import read_subscripts
 
 Extents: TypeAlias = tuple[int, ...] | None
@@ -197,12 +199,33 @@ WORK: Mapping[str, Work] = {
     "nn.cross_entropy_with_logits": each_read(2),
     "nn.nll_loss": each_read(1),
 }
-"""The flops of every operator but the intrinsics, by name.
+"""The flops of every built-in operator but the intrinsics, by name.
 
 The numbers are nanoseconds measured in a chain, times the flops that an elementwise kernel does in
 one.  A fused multiply-add costs slightly more than an addition, so that an existing product is not
 computed again.
 """
+
+
+def work_of(name: str) -> Work:
+    """The flops of the operator `name`, by the table or by the definition of its user."""
+    return WORK.get(name) or _own(named(name))
+
+
+def _own(op: Op) -> Work:
+    stated = op.own.work if op.own else 0.0
+    if not callable(stated):
+        return each(stated)
+
+    def flops(applied: Applied) -> float:
+        extents = (*applied.operands, applied.result)
+        count = math.nan if None in extents else stated(*extents, **applied.attrs)
+        if count < 0 or count == math.inf:
+            raise ExtractionError(f"{op}: its work is {count} flops, needs a number, 0 or more")
+        return count
+
+    return flops
+
 
 MOVEMENT = frozenset(name for name, work in WORK.items() if work is none and OPS[name].fusible)
 """Operators without arithmetic: inside a kernel they are index maps."""

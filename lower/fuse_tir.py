@@ -17,7 +17,7 @@ from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.struct_info import Shape, ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.fuse_calls import calls_loops, merged_prim_func, symbol_values
 from relax_egraph.lower.fused_body import FusedBody, Value
-from relax_egraph.lower.legalize import LEGALIZE
+from relax_egraph.lower.legalize import loops_of
 from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.lower.legalize.join import joined
 from relax_egraph.passes.dead_code import callees
@@ -108,11 +108,11 @@ class _Fuser(FusedBody):
         operands = [self.value(a) for a in call.args]
         if op.name == "shape_of" and isinstance(operands[0], te.Tensor):
             return operands[0].shape
-        if op.name not in LEGALIZE:
+        loops = _INSIDE.get(op.name) or loops_of(op)
+        if loops is None:
             raise NotLowerable(f"{self.name}: {op} cannot be fused")
         try:
-            legalize = _INSIDE.get(op.name, LEGALIZE[op.name])
-            result = legalize(*operands, **complete_attrs(op, call.attrs))
+            result = loops(*operands, **complete_attrs(op, call.attrs))
             if isinstance(result, PrimFunc):
                 raise NotLowerable("it has a loop function of its own")
             return result if isinstance(result, te.Tensor) else list(result)

@@ -22,7 +22,7 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutation import writes_in_place
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op, complete_attrs, infer
-from relax_egraph.ir.run_time import run_time_call
+from relax_egraph.ir.run_time import packed_call, run_time_call
 from relax_egraph.ir.struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
@@ -30,7 +30,7 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from relax_egraph.lower.legalize import BUILTINS, CHECKS, CHOICES, LEGALIZE, VIEWS, Legalize
+from relax_egraph.lower.legalize import BUILTINS, CHECKS, CHOICES, VIEWS, Legalize, loops_of
 from relax_egraph.lower.legalize.index import are_inside
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.tir.call_te import call_te
@@ -46,6 +46,7 @@ def legalize_ops(module: IRModule) -> IRModule:
     * ``vm.builtin.check_elements`` before loops that select an element, if there may be none;
     * ``vm.builtin.shape_of`` and ``vm.builtin.tensor_to_shape`` for shapes,
       ``vm.builtin.prim_less_equal`` for dimensions;
+    * ``R.call_pure_packed`` or ``R.call_dps_packed`` of the packed function of a user's operator;
     * ``relax.run.<operator>`` if its conditions are known only at run time.
     """
     bb = BlockBuilder(module)
@@ -86,13 +87,15 @@ class _Legalizer(ExprMutator):
             return call_packed("vm.builtin.reshape", args, (info,), pure=True)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
+        if op.own and op.own.packed:
+            return packed_call(op.own.packed, op, args, call.attrs, info)
         if op.name in CHECKS:
             return self._check_indices(args, complete_attrs(op, call.attrs), info)
         if viewed and _is_view(args[0], info):
             return _view(args[0], info)
         if op.name in CHOICES:
             args = (self._with_an_element(op, args[0], call.attrs.get("axis")),)
-        function = LEGALIZE.get(op.name)
+        function = loops_of(op)
         is_copied = self._writes or op.name not in VIEWS
         if function is not None and is_copied:
             try:
@@ -129,7 +132,7 @@ class _Legalizer(ExprMutator):
         self, op: Op, function: Legalize, args: tuple[Expr, ...], attrs: Attrs
     ) -> Call:
         """``R.call_tir`` of the loops of `op`, which operands of the same types share."""
-        key = (op.name, tuple(map(_type, args)), repr(sorted(attrs.items())))
+        key = (op, tuple(map(_type, args)), repr(sorted(attrs.items())))
         cached = self._calls.get(key)
         if cached is None:
             names = [o.name for o in op.operands][: len(args)]

@@ -6,6 +6,7 @@
     rx.VirtualMachine(rx.build(best))["main"](x)
 
 * programs: `parse`, `load_module`, `save_module`, `from_onnx`, `BlockBuilder`, `te`, `IRModule`
+* operators of users: `operator`, `operators`, `register_operators`
 * rules: `rules` (``rules.load``), `optimize`
 * reasons: `explain`, `why_not`, `gains`, `bisect`, `replay`
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from relax_egraph.extract import Profile as Profile
     from relax_egraph.frontends import from_onnx as from_onnx
     from relax_egraph.ir import IRModule as IRModule
+    from relax_egraph.ir.operators import operators as operators
+    from relax_egraph.ir.operators import register_operators as register_operators
+    from relax_egraph.ir.own_operator import operator as operator
     from relax_egraph.loading import load as load
     from relax_egraph.lower.memory import plan_memory as plan_memory
     from relax_egraph.lower.pipeline import lower_module as lower_module
@@ -55,6 +59,8 @@ load_lazily(
         "relax_egraph.extract": ["Prices", "Profile"],
         "relax_egraph.frontends": ["from_onnx"],
         "relax_egraph.ir": ["IRModule"],
+        "relax_egraph.ir.operators": ["operators", "register_operators"],
+        "relax_egraph.ir.own_operator": ["operator"],
         "relax_egraph.loading": ["load"],
         "relax_egraph.lower.memory": ["plan_memory"],
         "relax_egraph.lower.pipeline": ["lower_module"],

@@ -9,6 +9,7 @@
     - RuleError           a rule file
     - AssumptionError     a condition on symbols
   + ModelError          a foreign model does not read, or has what has no counterpart here
+  + OperatorError       an operator of a user is registered wrongly, or is not in force
   + SaturationError     a rule panicked, or united values of different shape
   + ExtractionError     no program can be extracted
   + ProofError          it cannot be shown that an optimized program is equal to its source
@@ -136,6 +137,10 @@ class AssumptionError(TextError):
 
 class ModelError(RelaxEgraphError, ValueError):
     """A foreign model does not read, or has nodes without a counterpart; says all of them."""
+
+
+class OperatorError(RelaxEgraphError, ValueError):
+    """A registration of an operator is wrong, or no operator of a name is in force."""
 
 
 class SaturationError(RelaxEgraphError, RuntimeError):

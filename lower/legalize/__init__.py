@@ -8,6 +8,7 @@ number, keywords for the (complete) attributes; absent operands are omitted.  Su
 
 from collections.abc import Mapping
 
+from relax_egraph.ir.op import Op
 from relax_egraph.lower.legalize import (
     activation,
     attention,
@@ -37,6 +38,7 @@ from relax_egraph.lower.legalize import (
     unary,
 )
 from relax_egraph.lower.legalize.elementwise import Legalize as Legalize
+from relax_egraph.lower.legalize.own import own_loops
 from relax_egraph.lower.legalize.stored import widening
 
 CHECKS = frozenset({"check_indices"})
@@ -82,3 +84,8 @@ _LOOPS: Mapping[str, Legalize] = {
 
 LEGALIZE: Mapping[str, Legalize] = {name: widening(loops) for name, loops in _LOOPS.items()}
 """The loops by operator; other operators run as packed functions, `relax.run.<operator>`."""
+
+
+def loops_of(op: Op) -> Legalize | None:
+    """The loops of `op`; ``None`` if it has none."""
+    return own_loops(op, op.own) if op.own else LEGALIZE.get(op.name)

@@ -13,7 +13,7 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.library.attention import attention
 from relax_egraph.lower.library.maps import ELEMENTWISE, MOVES, elementwise, movement
-from relax_egraph.lower.library.operators import ROWS, schedule_of_operator
+from relax_egraph.lower.library.operators import ROWS, schedule_of_operator, schedule_of_own
 from relax_egraph.lower.library.products import CONVOLUTIONS, contraction, convolution, product
 from relax_egraph.lower.library.proofs import ATTENTION, agrees
 from relax_egraph.lower.library.rows import CHAINED, reduces_last_axis, rows
@@ -72,6 +72,8 @@ class Library:
         results: Sequence[TensorStructInfo],
     ) -> Schedule | None:
         """The schedule of the loops of `op`; ``None`` if it is called at run time."""
+        if op.own:
+            return schedule_of_own(op, op.own, operands, results)
         return schedule_of_operator(op.name, attrs, operands, results)
 
 

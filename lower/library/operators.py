@@ -33,6 +33,8 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Schedule
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.own import Own
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo
 
 COPY = Schedule("movement", flops=0.5, bandwidth=0.85)
@@ -46,6 +48,7 @@ ALL_SCORES = Schedule("generic", flops=0.15, bandwidth=0.2)
 CONTRACTION = Schedule("matmul", flops=0.5, bandwidth=0.5)
 RECURRENT = Schedule("recurrence", flops=0.35, bandwidth=0.4)
 RESIZED = Schedule("generic", flops=0.065, bandwidth=0.2)
+LOOPS = Schedule("generic", flops=0.2, bandwidth=0.8)
 
 OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("concat", "stack", "split", "take", "nn.dropout"), COPY),
@@ -99,6 +102,23 @@ Blocks are transposed in registers, so this depends on the vectors of a machine 
 Measured on 30 convolutions of ResNet-50 and MobileNet: 0.12 - 0.3 ns of data, 0.05 - 0.3 ns of the
 result, at 240 GFLOP/s.
 """
+
+
+PACKED = Schedule("packed", flops=1.0, bandwidth=1.0)
+"""A packed function of a user: its stated work is at the peak of the machine."""
+
+
+def schedule_of_own(
+    op: Op, own: Own, operands: Sequence[TensorStructInfo], results: Sequence[TensorStructInfo]
+) -> Schedule | None:
+    """The schedule of `op`, which a user defines; ``None`` if the machine calls its reference."""
+    if not results or any(i.dims is None or i.dtype is None for i in (*operands, *results)):
+        return None
+    if own.packed:
+        return PACKED
+    if own.loops is None:
+        return None
+    return MAP if op.elementwise else LOOPS
 
 
 def schedule_of_operator(

@@ -42,4 +42,5 @@ def saturate(
     schedule = default_schedule(book) if schedule is None else check_schedule(schedule, book)
     isolate = bool(book.user) or not egglog_works() if isolate is None else isolate
     run = saturate_isolated if isolate else saturate_here
-    return run(view, book, budget, schedule)
+    with book.operators.in_force():
+        return run(view, book, budget, schedule)

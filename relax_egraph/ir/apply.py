@@ -6,12 +6,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from relax_egraph.errors import RunError
+from relax_egraph.errors import OperatorError, RunError
 from relax_egraph.ir.equations import refusal_of
 from relax_egraph.ir.expr import Attr, Attrs, Call, Var
 from relax_egraph.ir.matching import Value, as_value, describe, info_of
 from relax_egraph.ir.op import Op, complete_attrs
-from relax_egraph.ir.reference import REFERENCE
+from relax_egraph.ir.own_samples import check_own
+from relax_egraph.ir.reference import reference_of
 from relax_egraph.ir.reference.array import Reference
 from relax_egraph.ir.reference.stored import apply_stored, is_of_storage_types
 
@@ -37,13 +38,15 @@ def apply_to_constants(op: Op, operands: Sequence[Value], attrs: Mapping[str, At
 
 def _result(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr]) -> Value:
     """The result of `op`, or a tuple of them, which may be views of operands."""
-    reference = REFERENCE.get(op.name)
+    reference = reference_of(op)
     if reference is None:
         raise RunError(f"{op} calls what is outside of the graph: it has no value of its own")
     try:
         with np.errstate(all="ignore"):
             result = _referred(op, reference, operands, complete_attrs(op, attrs))
-    except RunError:  # a message about the values themselves
+        if op.own:
+            check_own(op, operands, complete_attrs(op, attrs), result)
+    except (OperatorError, RunError):  # a message about the values themselves
         raise
     except _MISFITS as error:
         raise RunError(_refusal(op, operands, attrs, error)) from None

@@ -44,6 +44,7 @@ from relax_egraph.ir.fitting import fit, with_extents
 from relax_egraph.ir.lower_bounds import LowerBounds
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.op import OPS, infer
+from relax_egraph.ir.operators import find
 from relax_egraph.ir.shape_variables import outside
 from relax_egraph.ir.struct_info import Shape, StructInfo, TupleStructInfo, known_extents
 from relax_egraph.ir.walk import has_effects
@@ -51,9 +52,10 @@ from relax_egraph.ir.walk import has_effects
 
 def call(name: str, *args: Expr, **attrs: Attr) -> Call:
     """A call of the operator `name` (``"add"``, ``"nn.relu"``) with the struct info of its rule."""
-    if name not in OPS:
+    op = find(name)
+    if op is None:
         raise IllFormed(f"no operator R.{name}")
-    unresolved = Call(OPS[name], args, attrs)
+    unresolved = Call(op, args, attrs)
     return replace(unresolved, struct_info=infer(unresolved))
 
 

@@ -27,6 +27,7 @@ from relax_egraph.ir.attributes import AttrParam as AttrParam
 from relax_egraph.ir.attributes import attr_kind
 from relax_egraph.ir.attributes import complete_attrs as complete_attrs
 from relax_egraph.ir.expr import Call, Expr, PrimValue
+from relax_egraph.ir.own import Own
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -57,7 +58,8 @@ class Op:
     operands at the same index, after broadcasting.  They, and others that are `fusible`, may be
     one step of a kernel of several.  `rule` of an intrinsic takes the whole `Call`; any other
     takes the operands' struct info (``None`` for one that is left out) and the attributes.
-    `order` is that of `slots` unless operands come first.
+    `order` is that of `slots` unless operands come first.  `own` is the rest of an operator of a
+    user; the rest of a built-in one is in tables of the rooms that need it.
     """
 
     name: str
@@ -70,6 +72,10 @@ class Op:
     pure: bool = True
     intrinsic: bool = False
     order: tuple[str, ...] = ()
+    own: Own | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -82,7 +88,7 @@ class Op:
         return sum(not o.optional for o in self.operands)
 
     def __reduce__(self) -> tuple[Callable[[str], "Op"], tuple[str]]:
-        """Pickle by name: each process has one operator of a name."""
+        """Pickle by name: one operator of a name is in force where it is read."""
         return _named, (self.name,)
 
     def __str__(self) -> str:
@@ -98,11 +104,13 @@ class Op:
 
 
 OPS: dict[str, Op] = {}
-"""Every operator, by name, in order of definition."""
+"""Every built-in operator, by name, in order of definition."""
 
 
 def _named(name: str) -> Op:
-    return OPS[name]
+    from relax_egraph.ir.operators import named  # which imports this module
+
+    return named(name)
 
 
 _OPERAND_KINDS: Mapping[Any, OperandKind] = {
@@ -129,21 +137,14 @@ def op(
     """
 
     def define(rule: Callable[..., StructInfo]) -> Op:
-        operands: list[Operand] = []
-        attrs: list[AttrParam] = []
-        for p in inspect.signature(rule).parameters.values():
-            if p.kind is p.KEYWORD_ONLY:
-                kind, optional = attr_kind(p.annotation)
-                attrs.append(AttrParam(p.name, kind, optional, p.default))
-            else:
-                operands.append(_operand_of(p))
+        operands, attrs = params_of(inspect.signature(rule))
         return _register(
             Op(
                 name=_qualified(namespace, name or rule.__name__),
-                operands=tuple(operands),
-                attrs=tuple(attrs),
+                operands=operands,
+                attrs=attrs,
                 rule=rule,
-                meaning=meaning or _meaning(rule),
+                meaning=meaning or meaning_of(rule),
                 elementwise=elementwise,
                 fusible=fusible or elementwise,
                 pure=pure,
@@ -161,7 +162,7 @@ def intrinsic(
 
     def define(rule: Callable[[Call], StructInfo]) -> Op:
         name = _qualified(namespace, rule.__name__)
-        return _register(Op(name, (), (), rule, _meaning(rule), pure=pure, intrinsic=True))
+        return _register(Op(name, (), (), rule, meaning_of(rule), pure=pure, intrinsic=True))
 
     return define
 
@@ -273,8 +274,22 @@ def _qualified(namespace: str, name: str) -> str:
     return f"{namespace}.{name}" if namespace else name
 
 
-def _meaning(rule: Callable[..., Any]) -> str:
+def meaning_of(rule: Callable[..., Any]) -> str:
+    """The first paragraph of the docstring of `rule`, on one line."""
     return (inspect.getdoc(rule) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def params_of(signature: inspect.Signature) -> tuple[tuple[Operand, ...], tuple[AttrParam, ...]]:
+    """The operands and the attributes that the signature of a struct-info rule declares."""
+    operands: list[Operand] = []
+    attrs: list[AttrParam] = []
+    for p in signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY:
+            kind, optional = attr_kind(p.annotation)
+            attrs.append(AttrParam(p.name, kind, optional, p.default))
+        else:
+            operands.append(_operand_of(p))
+    return tuple(operands), tuple(attrs)
 
 
 def _operand_of(p: inspect.Parameter) -> Operand:

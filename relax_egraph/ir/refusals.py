@@ -69,7 +69,7 @@ def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
     """
     operands = tuple(repr(a) if isinstance(a, PrimValue) else a.struct_info for a in call.args)
     attrs = repr(call.attrs)  # text, as lists have no hash and 1 == True
-    key = (active(), op.name, operands, attrs)
+    key = (active(), op, operands, attrs)
     judged = _JUDGED.get(key)
     if judged is None:
         with recording() as undecided:

@@ -16,9 +16,20 @@ import numpy as np
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.block_builder import call_packed
-from relax_egraph.ir.expr import Attr, Call, Expr, PrimValue, ShapeExpr, StringImm, Tuple
+from relax_egraph.ir.expr import (
+    Attr,
+    Call,
+    Expr,
+    ExternFunc,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+)
 from relax_egraph.ir.matching import describe
 from relax_egraph.ir.op import OPS, AttrParam, Op, complete_attrs
+from relax_egraph.ir.operators import find
+from relax_egraph.ir.own import Packed
 from relax_egraph.ir.struct_info import StructInfo
 
 PREFIX = "relax.run."
@@ -39,13 +50,28 @@ def run_time_call(
     early = replace(op, attrs=tuple(a for a in op.attrs if a.name not in late))
     known = complete_attrs(early, {n: v for n, v in attrs.items() if not isinstance(v, Expr)})
     passed = [late.get(a.name) or _passed(known[a.name]) for a in op.attrs]
-    operands = [(isinstance(a, PrimValue) and a.constant) or a for a in args]
-    return call_packed(f"{PREFIX}{op.name}", (*operands, *passed), (info,), pure=True)
+    return call_packed(f"{PREFIX}{op.name}", (*_operands(args), *passed), (info,), pure=True)
+
+
+def packed_call(
+    packed: Packed, op: Op, args: Sequence[Expr], attrs: Mapping[str, Attr], info: StructInfo
+) -> Call:
+    """The call of the user's function for ``op(args, **attrs)``: it takes operands as above."""
+    passed = map(_passed, complete_attrs(op, attrs).values())
+    operands = (*_operands(args), *passed)
+    if not packed.into_results:
+        return call_packed(packed.name, operands, (info,), pure=True)
+    callee = OPS["call_dps_packed"]
+    return Call(callee, (ExternFunc(packed.name), Tuple(operands)), {}, (info,), info)
+
+
+def _operands(args: Sequence[Expr]) -> list[Expr]:
+    return [(isinstance(a, PrimValue) and a.constant) or a for a in args]
 
 
 def at_run_time(name: str) -> Callable[..., Any] | None:
     """The packed function `name` of an operator, which calls its reference; else ``None``."""
-    op = OPS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+    op = find(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
     if op is None:
         return None
 

@@ -29,6 +29,8 @@ from relax_egraph.extract import (
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.expr import ExternFunc
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.operators import Operators, in_force
 from relax_egraph.lower.library import Library
 from relax_egraph.optimize.cache import PlanCache, Priced
 from relax_egraph.optimize.made_calls import check_made_calls, stated_functions
@@ -36,7 +38,7 @@ from relax_egraph.optimize.prepare import book_for, has_tolerance, operators_in
 from relax_egraph.optimize.session import Session
 from relax_egraph.passes import PassContext
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
-from relax_egraph.rules import read
+from relax_egraph.rules import Rules
 
 
 class RegionOptimizer:
@@ -49,7 +51,8 @@ class RegionOptimizer:
     def __init__(self, prepared: IRModule, session: Session) -> None:
         self._prepared = prepared
         self._session = session
-        self._rules = read(session.rules)
+        self._rules = session.read_rules()
+        self._operators = in_force()
         self._library = Library()
         self._profile = session.profile or REFERENCE_PROFILE
         self._offered: dict[Hashable, Offers] = {}
@@ -61,6 +64,7 @@ class RegionOptimizer:
             (
                 *(self._rules, session.without, session.fast_math, has_tolerance(prepared)),
                 *(operators_in(prepared), session.budget, session.schedule),
+                *_named_in(self._operators, self._rules),
             ),
             (
                 *(self._library, self._profile, session.prices),
@@ -73,7 +77,8 @@ class RegionOptimizer:
     def book(self) -> RuleBook:
         """The rules of all regions."""
         session = self._session
-        return book_for(self._prepared, self._rules, session.without, session.fast_math)
+        with self._operators.in_force():
+            return book_for(self._prepared, self._rules, session.without, session.fast_math)
 
     @cached_property
     def stated(self) -> frozenset[ExternFunc]:
@@ -140,3 +145,8 @@ class RegionOptimizer:
             pricing = Pricing(self._profile, hints, self._session.prices)
             self._offered[key] = Offers(self._library, pricing)
         return self._offered[key]
+
+
+def _named_in(operators: Operators, rules: Rules) -> list[Op]:
+    """The operators of users that may be in `rules`; the others of a plan are in its region."""
+    return [op for op in operators.own if any(op.name in text for _, text in rules.files)]

@@ -20,7 +20,7 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.optimize.explanation import Explanation, PlacedRegion
 from relax_egraph.optimize.merging import merged
 from relax_egraph.optimize.planner import Plan, Planner
-from relax_egraph.optimize.prepare import has_tolerance, prepare
+from relax_egraph.optimize.prepare import has_tolerance, prepare, with_own
 from relax_egraph.optimize.regions import RegionOptimizer
 from relax_egraph.optimize.reports import plan_reports, stored_weights
 from relax_egraph.optimize.session import Session, check_symbols, with_options_of
@@ -95,6 +95,11 @@ def optimize(module: IRModule, session: Session) -> IRModule:
 @no_collection()
 def run(module: IRModule, session: Session) -> Explanation:
     """Optimize as `optimize` does, and return the module with a report of each region."""
+    with with_own(module).in_force():
+        return _run(module, session)
+
+
+def _run(module: IRModule, session: Session) -> Explanation:
     check_symbols(module, session)
     known = assumptions.parse(session.assume)
     preparation = prepare(module, session, known)

@@ -17,6 +17,7 @@ from relax_egraph.base.parameters import (
     takes,
 )
 from relax_egraph.egraph.engine import Budget, Phase, Schedule
+from relax_egraph.egraph.rulebook.installed import installed
 from relax_egraph.errors import known_names
 from relax_egraph.extract import HINTS, Hints, Prices, Profile, scenarios_of
 from relax_egraph.ir import assumptions
@@ -25,7 +26,7 @@ from relax_egraph.ir.occurrences import symbols_in
 from relax_egraph.ir.tolerance import TOLERANCE
 from relax_egraph.optimize.variants import VARIANTS, Variants, parts_of
 from relax_egraph.passes.check_assumptions import bound_symbols
-from relax_egraph.rules import RULES, Given
+from relax_egraph.rules import RULES, Given, Rules, read
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,6 +57,10 @@ class Session:
     schedule: Annotated[Schedule | None, optional(_SCHEDULE)] = None
     isolate: Annotated[bool | None, optional(FLAG)] = None
     time_limit: Annotated[float | None, optional(SECONDS)] = None
+
+    def read_rules(self) -> Rules:
+        """The rules of installed packages, and the user's."""
+        return Rules((*installed().files, *read(self.rules).files))
 
 
 def kinds_of(session: type[Session]) -> dict[str, Kind]:

@@ -20,7 +20,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutation import written_variables
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.reference import REFERENCE
+from relax_egraph.ir.reference import reference_of
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -95,7 +95,7 @@ class _Folder(ExprMutator):
         return self._tuples.get(operand, operand) if isinstance(operand, Var) else operand
 
     def _value(self, call: Call) -> Expr:
-        if not isinstance(call.op, Op) or call.op.name not in REFERENCE or not call.op.pure:
+        if not isinstance(call.op, Op) or reference_of(call.op) is None or not call.op.pure:
             return call
         args = tuple(map(self._known, call.args))
         if not any(_is_constant(a) for a in args) or not all(map(_is_static, args)):

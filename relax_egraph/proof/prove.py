@@ -19,7 +19,6 @@ from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.view import ClassId, ENode, Program, View
 from relax_egraph.errors import ProofError
-from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.depth import deep
 from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.proof.chain import chain
@@ -42,7 +41,7 @@ def prove(region: RegionReport, outputs: Sequence[str], tolerance: float = 0.0) 
     terms, forest, firings = Terms(), Forest(), list[Firing]()
     rows = Rows(terms, forest)
     source, assumed = runs[0].view, runs[0].assumed
-    with assuming(assumed):
+    with runs[0].again():
         loaded = [_terms_of(terms, run.view) for run in runs]
         for of, run in zip(loaded, runs, strict=True):
             for left, right in _numbers(terms, run.view, of):

@@ -16,6 +16,7 @@ import numpy as np
 from relax_egraph.base.parameters import SEED, SIZES, instance, optional, takes
 from relax_egraph.egraph.rulebook.rule import FloatClass
 from relax_egraph.errors import ReplayError, RunError
+from relax_egraph.ir.operators import in_force
 from relax_egraph.proof.agreement import (
     Around,
     agree,
@@ -83,6 +84,11 @@ def replay(trace: Trace, *, seed: int = 0, sizes: Mapping[str, int] | None = Non
     before it, or if the last program is not the result.  Raises ``ValueError`` for `sizes` of
     unknown symbols, or `sizes` that contradict the assumptions.
     """
+    with (trace.book.operators if trace.book else in_force()).in_force():
+        return _replayed(trace, seed, sizes)
+
+
+def _replayed(trace: Trace, seed: int, sizes: Mapping[str, int] | None) -> Replayed:
     History(trace)
     run = _Replay(trace)
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ import numpy as np
 from relax_egraph.egraph.node import CALLS, LEAF, OPAQUE, SCALAR, Attrs, mapped
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, PrimValue, Var
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import find
 from relax_egraph.ir.struct_info import ShapeStructInfo, shape_text
 from relax_egraph.proof.difference import difference
 from relax_egraph.proof.term import Operand, Term, post_order
@@ -196,7 +196,8 @@ def _attrs(term: Term) -> Attrs:
 
 def _attributes(term: Term) -> Iterator[str]:
     """The attributes with a value other than the default."""
-    usual = {a.name: a.default for a in OPS[term.op].attrs} if term.op in OPS else {}
+    op = find(term.op)
+    usual = {a.name: a.default for a in op.attrs} if op else {}
     for name, value in _attrs(term):
         if name not in usual or usual[name] != value:
             yield f"{name}={value!r}"

@@ -16,7 +16,7 @@ from relax_egraph.reasons.difference import Allowed, Difference, rounding
 from relax_egraph.reasons.minimize import Outcome, minimal
 from relax_egraph.reasons.restricted import PROGRESS, Progress, Restricted
 from relax_egraph.reasons.running import INPUTS, Inputs, arguments, built, interpreted, meant
-from relax_egraph.rules import RULES, Given, read
+from relax_egraph.rules import RULES, Given
 from relax_egraph.verify.check import check_rules
 
 _MOST_SETS = 8
@@ -110,7 +110,7 @@ def _culprits(
     if not sets:
         return ()
     session = restricted.session
-    book = RuleBook.default([read(session.rules)], session.without, fast_math=True, bounded=True)
+    book = RuleBook.default([session.read_rules()], session.without, fast_math=True, bounded=True)
     verdicts = {v.rule: v for v in check_rules(book, only=[n for names in sets for n in names])}
     culprits = [[Culprit(restricted.book[n], verdicts[n]) for n in names] for names in sets]
     return tuple(tuple(sorted(one, key=lambda c: not c.is_unsound)) for one in culprits)

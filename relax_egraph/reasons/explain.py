@@ -22,9 +22,10 @@ from relax_egraph.errors import ProofError, SaturationError
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.operators import Operators
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import Explanation, RegionReport, plain_text
-from relax_egraph.optimize.prepare import book_for, prepare
+from relax_egraph.optimize.prepare import book_for, prepare, with_own
 from relax_egraph.optimize.run import run
 from relax_egraph.optimize.session import Session, changed_options, with_options_of
 from relax_egraph.proof.chains import chains
@@ -50,6 +51,7 @@ class Reasons(Explanation):
 
     source: IRModule
     session: Session
+    operators: Operators
 
     @cached_property
     def prepared(self) -> IRModule:
@@ -61,7 +63,8 @@ class Reasons(Explanation):
     def book(self) -> RuleBook:
         """The rules of the session."""
         session = self.session
-        return book_for(self.prepared, read(session.rules), session.without, session.fast_math)
+        with self.operators.in_force():
+            return book_for(self.prepared, session.read_rules(), session.without, session.fast_math)
 
     @cached_property
     def running(self) -> tuple[Running, ...]:
@@ -144,9 +147,12 @@ class Reasons(Explanation):
         if "gains" not in self.__dict__:
             names = used.intersection(rule.name for rule in self.book.rewrites)
             rules, options = self.session.rules, changed_options(self.session)
-            self.__dict__["gains"] = (
-                gains(self.source, rules, only=names, progress=progress, **options) if names else ()
-            )
+            with self.operators.in_force():
+                self.__dict__["gains"] = (
+                    gains(self.source, rules, only=names, progress=progress, **options)
+                    if names
+                    else ()
+                )
         return self.__dict__["gains"]
 
     def figures(self, *, quick: bool = False) -> dict[str, Any]:
@@ -233,7 +239,8 @@ def explain(module: IRModule, session: Explaining) -> Reasons:
         session = replace(session, rules=(read(session.rules),))
     explanation = run(module, session)
     known = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
-    reasons = Reasons(**known, source=module, session=session)
+    operators = with_own(module)
+    reasons = Reasons(**known, source=module, session=session, operators=operators)
     if session.proof:
         _ = reasons.proofs
     return reasons

@@ -11,7 +11,7 @@ from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import ProofError, SaturationError, nearest
 from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.prepare import book_for, prepare
+from relax_egraph.optimize.prepare import book_for, prepare, with_own
 from relax_egraph.optimize.run import run
 from relax_egraph.optimize.session import Session, check_symbols
 from relax_egraph.proof.prove import prove
@@ -84,7 +84,8 @@ class Restricted:
         session = Session((read_once,), **{**LIMITS, **options})
         check_symbols(module, session)
         prepared = prepare(module, session).module
-        book = book_for(prepared, read_once, session.without, session.fast_math)
+        with with_own(module).in_force():
+            book = book_for(prepared, session.read_rules(), session.without, session.fast_math)
         by_name = {rule.name: rule for rule in book.rewrites}
         return Restricted(module, session, by_name, progress or no_progress)
 
@@ -92,7 +93,7 @@ class Restricted:
         """The set of `names`; raises ``ValueError`` for a name that no rule has."""
         wanted = frozenset(names)
         if wanted - self.book.keys():  # `book` lacks rules that cannot match in the module
-            every = RuleBook.default([read(self.session.rules)], fast_math=True, bounded=True)
+            every = RuleBook.default([self.session.read_rules()], fast_math=True, bounded=True)
             known = [rule.name for rule in every.rewrites]
             for name in sorted(wanted.difference(known)):
                 message = f"no rule is named {name!r}", nearest(name, known)

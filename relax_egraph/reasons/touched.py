@@ -12,7 +12,6 @@ from relax_egraph.egraph.saturation.course import Course, Halt
 from relax_egraph.egraph.saturation.in_process import Saturating
 from relax_egraph.egraph.saturation.report import Report
 from relax_egraph.egraph.view import ClassId
-from relax_egraph.ir.assumptions import assuming
 from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.reasons.why_not.deductions import Deductions
 from relax_egraph.reasons.why_not.plan import plan_of
@@ -32,7 +31,7 @@ def touched(region: RegionReport, rule: Rule) -> frozenset[ClassId]:
     course = Course(done.report.bans, tuple(halts))
     budget = replace(done.budget, seconds=inf)
     schedule = tuple(replace(phase, seconds=inf) for phase in done.schedule())
-    with assuming(done.assumed):
+    with done.again():
         reading = partial(_read, done, rule)
         return saturated_database(done.view, done.book(), budget, schedule, course, reading)
 

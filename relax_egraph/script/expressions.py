@@ -8,7 +8,6 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from relax_egraph.errors import nearest
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bind, relation, substituted
 from relax_egraph.ir.expr import (
@@ -25,6 +24,7 @@ from relax_egraph.ir.expr import (
     Var,
 )
 from relax_egraph.ir.op import OPS, Op, infer, is_pure
+from relax_egraph.ir.operators import find, near
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -198,10 +198,9 @@ class Expressions:
         if special is not None:
             return special(node, declared)
         if name.startswith("R."):
-            op = OPS.get(name[2:])
+            op = find(name[2:])
             if op is None:
-                known = nearest(name, [f"R.{known}" for known in OPS])
-                raise self.source.error(node, f"unknown operator {name}", known)
+                raise self.source.error(node, f"unknown operator {name}", near(name[2:]))
             return self._intrinsic(node, op) if op.intrinsic else self._operators.call(node, op)
         return self._function(node)
 

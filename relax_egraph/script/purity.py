@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import find
 from relax_egraph.script.source import dotted
 
 
@@ -53,7 +53,7 @@ def _effects(function: ast.FunctionDef) -> _Effects:
         if not isinstance(node, ast.Call):
             continue
         name = dotted(node.func)
-        op = OPS.get(name.removeprefix("R."))
+        op = find(name.removeprefix("R."))
         if op is not None and name.startswith("R."):
             direct = direct or not op.pure
         else:

@@ -22,7 +22,7 @@ from collections import abc
 from typing import Any
 
 from relax_egraph.errors import nearest
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import find, in_force
 from relax_egraph.script.decorators import SPOKEN, decorated
 from relax_egraph.script.placeholders import Annotation, Name
 from relax_egraph.script.spellings import today
@@ -59,17 +59,17 @@ def __getattr__(name: str) -> Any:
     if name == "Any":
         return Object
     known = today(f"R.{name}").removeprefix("R.")
-    operator = OPS.get(known)
-    if operator is not None or name in _WORDS or any(o.startswith(f"{name}.") for o in OPS):
+    operator, every = find(known), [*in_force()]
+    if operator is not None or name in _WORDS or any(o.startswith(f"{name}.") for o in every):
         return Name(f"R.{name}", operator.meaning if operator else "")
     if name.startswith("__"):
         raise AttributeError(name)
-    close = nearest(f"R.{name}", [f"R.{o}" for o in (*OPS, *_WORDS)])
+    close = nearest(f"R.{name}", [f"R.{o}" for o in (*every, *_WORDS)])
     raise AttributeError(f"no name R.{name} in scripts{close and f', {close}'}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WORDS, *(o.partition(".")[0] for o in OPS)})
+    return sorted({*globals(), *_WORDS, *(o.partition(".")[0] for o in in_force())})
 
 
 SPOKEN[id(sys.modules[__name__])] = "R"

@@ -78,6 +78,10 @@ class Work:
 
     def do(self, unit: Unit) -> tuple[Verdict, ...]:
         """Run `unit` and return its verdicts."""
+        with self.book.operators.in_force():
+            return self._done(unit)
+
+    def _done(self, unit: Unit) -> tuple[Verdict, ...]:
         if unit.stage == "in cases":
             return self.tried_in_cases(unit.subject, unit.known)
         if is_of_dims(self.patterns[unit.subject]):

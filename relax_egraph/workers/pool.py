@@ -4,6 +4,7 @@ import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import TypeVar
 from weakref import WeakSet
@@ -72,10 +73,11 @@ class Pool:
     def map(self, function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
         """The values of `function`, which calls `run`, as they are ready: a thread for each worker.
 
-        If one raises, or the caller is interrupted, the pool is closed.
+        The threads have the context variables of the caller.  If one raises, or the caller is
+        interrupted, the pool is closed.
         """
         with ThreadPoolExecutor(self._size) as threads:
-            futures = [threads.submit(function, item) for item in items]
+            futures = [threads.submit(copy_context().run, function, item) for item in items]
             try:
                 for future in as_completed(futures):
                     yield future.result()

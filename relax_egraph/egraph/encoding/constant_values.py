@@ -11,8 +11,8 @@ from relax_egraph.ir.apply import apply_to_constants
 from relax_egraph.ir.dtypes import scalar
 from relax_egraph.ir.expr import Constant, PrimValue
 from relax_egraph.ir.matching import Value
-from relax_egraph.ir.op import OPS
-from relax_egraph.ir.reference import REFERENCE
+from relax_egraph.ir.operators import find, named
+from relax_egraph.ir.reference import reference_of
 from relax_egraph.ir.struct_info import ShapeStructInfo
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -57,7 +57,7 @@ class ConstantValues:
                 return self.of(node.operands[0])[index]
             case op:
                 operands = [*map(self._operand, node.children)]
-                return apply_to_constants(OPS[op], operands, dict(node.attrs))
+                return apply_to_constants(named(op), operands, dict(node.attrs))
 
     def _known(self, nodes: tuple[ENode, ...]) -> Iterator[tuple[int, ENode]]:
         """The nodes whose operands are known, each with the cost of its whole term."""
@@ -72,9 +72,10 @@ class ConstantValues:
             return isinstance(self._view.leaves[node.key], Constant)
         if node.op in (SCALAR, TUPLE_GET):
             return True
-        if node.op not in REFERENCE or node.op == "check_indices":  # which fails when it runs
+        op = find(node.op)
+        if op is None or node.op == "check_indices":  # which fails when it runs
             return False
-        return OPS[node.op].pure and all(map(_is_static, node.children))
+        return reference_of(op) is not None and op.pure and all(map(_is_static, node.children))
 
     def _operand(self, child: Child[ClassId]) -> Value:
         match mapped(child, self.of):

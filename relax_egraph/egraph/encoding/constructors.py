@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from relax_egraph.egraph.encoding import literals
@@ -23,6 +22,7 @@ from relax_egraph.egraph.node import (
 )
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, Param, operators, vocabulary_table
 from relax_egraph.ir.op import AttrParam
+from relax_egraph.ir.operators import by_operators
 from relax_egraph.ir.struct_info import ShapeStructInfo
 
 OF_CLASSES = ("Tensor", "Kernel", "Tuple", "Tensors")
@@ -100,7 +100,7 @@ class Constructor:
         return f"({' '.join((self.head, *parts))})"
 
 
-@cache
+@by_operators(64)
 def constructors() -> Mapping[str, Constructor]:
     """The constructors of nodes by name, in the order of reading back."""
     declared = {d.name: d for d in vocabulary_table()}
@@ -117,7 +117,7 @@ def _constructor(of: Declaration) -> Constructor:
     return Constructor(of.name, op.name, of.result, of.params, optional, op.attrs)
 
 
-@cache
+@by_operators(1 << 12)
 def constructor_of(op: str, *, within_kernel: bool = False) -> Constructor:
     """The constructor of the nodes of operator `op`."""
     return constructors()[_HEADS.get(op) or f"{'K' if within_kernel else 'R'}.{op}"]

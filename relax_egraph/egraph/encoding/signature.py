@@ -82,7 +82,7 @@ def _value(value: Expr) -> Hashable:
             exact = repr(number) if isinstance(number, float) else number
             return ("number", type(number), exact, dtype)
         case Call(op=op, args=args, attrs=attrs, sinfo_args=sinfo, struct_info=info):
-            callee = ("operator", op.name) if isinstance(op, Op) else op
+            callee = ("operator", op if op.own else op.name) if isinstance(op, Op) else op
             written = tuple((name, repr(attr)) for name, attr in attrs.items())
             return (callee, tuple(map(_value, args)), written, sinfo, info)
         case _:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import cloudpickle
 import sympy
 
+from relax_egraph.base import by_value
 from relax_egraph.errors import SaturationError
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.struct_info import Shape
@@ -93,7 +93,7 @@ def function(compute: F) -> F:
     Sorts follow from annotations: ``int``, ``float``, ``str``, ``bool``, `Axes`, `Dim`, `Shape`.
     Raises ``TypeError`` for others, and ``ValueError`` for the name of a function of the engine.
     """
-    declared = declaration_of(compute, cloudpickle.dumps(compute))
+    declared = declaration_of(compute, by_value.dumped(compute))
     if is_of_engine(declared.name):
         raise ValueError(f"{declared.name} is a function of the engine; choose another name")
     FUNCTIONS[declared.name] = declared
@@ -155,7 +155,7 @@ def _received(
 ) -> Function:
     known = FUNCTIONS.get(name)
     if known is None or known.code != code:
-        compute = cloudpickle.loads(code)
+        compute = by_value.loaded(code)
         known = FUNCTIONS[name] = Function(name, params, result, meaning, compute, code)
     return known
 

@@ -34,6 +34,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.kernel import Kernel
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import OPS, infer
+from relax_egraph.ir.operators import named
 from relax_egraph.ir.shape_variables import with_shapes
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo
 
@@ -189,7 +190,7 @@ class _Decoder:
     def _call(self, class_id: ClassId, node: ENode) -> Call:
         """The operator's call; without broadcasts of operands if the operator broadcasts itself."""
         info = self._view.classes[class_id].struct_info
-        op, attrs = OPS[node.op], dict(node.attrs)
+        op, attrs = named(node.op), dict(node.attrs)
         if op.elementwise:
             bare = tuple(self._value[self._bare(c)] for c in node.operands)
             if broadcasts_to(op, bare, attrs, info):

@@ -21,7 +21,6 @@ from relax_egraph.egraph.saturation.course import Course, Halt
 from relax_egraph.egraph.saturation.in_process import Saturating, untold
 from relax_egraph.egraph.saturation.run import Run
 from relax_egraph.errors import SaturationError
-from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.collection import no_collection
 
 
@@ -45,7 +44,7 @@ def rule_times(runs: Iterable[Saturating]) -> Mapping[str, RuleTime]:
     seconds = defaultdict[str, float](float)
     matches, iterations = Counter[str](), Counter[str]()
     for done in runs:
-        with TemporaryDirectory() as folder, assuming(done.assumed):
+        with TemporaryDirectory() as folder, done.again():
             before, after = _repeated(done, Path(folder) / "statistics.json")
         for name, spent in after[_SECONDS].items():
             seconds[name] += _seconds(spent) - _seconds(before[_SECONDS].get(name, _NONE))

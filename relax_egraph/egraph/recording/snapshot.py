@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from relax_egraph.egraph.bindings import FrozenRow, Value
@@ -12,6 +12,7 @@ from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.recording.templates import Part, RuleTemplates, Slot, Template
 from relax_egraph.egraph.rulebook.vocabulary import vocabulary_table
 from relax_egraph.egraph.view import ClassId
+from relax_egraph.ir.operators import by_operators
 
 Made: TypeAlias = Node["Key | Made"]
 """A node over classes, or over nodes like this: a term on the right side of a rule."""
@@ -157,7 +158,7 @@ class Snapshot(Tables):
                 return self.decode(sort, value)
 
 
-@cache
+@by_operators(64)
 def _sorts() -> Mapping[str, Sequence[str]]:
     """The sorts of the arguments of each name."""
     return {d.name: [p.sort for p in d.params] for d in vocabulary_table()}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.recording.templates import Part, RowTemplate, RuleTemplates, Slot, Template
@@ -12,6 +11,7 @@ from relax_egraph.egraph.rulebook.guards import asking
 from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule, row_of
 from relax_egraph.egraph.rulebook.scope import declarations_in
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, vocabulary_table
+from relax_egraph.ir.operators import by_operators
 
 APPLY = "unstable-app"
 """The head of a template whose operator is a value: its first argument."""
@@ -19,18 +19,18 @@ APPLY = "unstable-app"
 _NAMED = "unnamed-{}"
 
 
-@cache
+@by_operators(64)
 def _vocabulary() -> frozenset[str]:
     return frozenset(d.name for d in vocabulary_table())
 
 
-@cache
+@by_operators(64)
 def _operators() -> frozenset[str]:
     """The operators whose result is a tensor, a value in a kernel, or a tuple."""
     return frozenset(d.name for d in vocabulary_table() if d.result in _NODE_SORTS)
 
 
-@cache
+@by_operators(64)
 def applications() -> Mapping[str, Declaration]:
     """The relations through which one rule covers many operators."""
     relations = (entry.form for entry in generated() if entry.form.head == "relation")

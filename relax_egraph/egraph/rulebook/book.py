@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from relax_egraph import rules
@@ -31,6 +31,7 @@ from relax_egraph.egraph.rulebook.scope import (
 )
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.message import counted, some
+from relax_egraph.ir.operators import Operators, in_force
 
 _OF_ALL_VALUES = ("dim", "facts")
 """The families of facts that every value has, and the engine deduces."""
@@ -47,6 +48,7 @@ _FIELDS = {
     "fast_math": FLAG,
     "absent": collection("a frozenset of names", NAME, frozenset),
     "bounded": FLAG,
+    "operators": instance("a set of operators", Operators),
 }
 
 
@@ -57,7 +59,7 @@ class RuleBook:
     The constructor reads every text: it raises a `RuleError` with all errors of the first wrong
     text.  Rules of float class ``fast`` need `fast_math`; rules of class ``bounded`` need
     `bounded`, for a caller that states a tolerance.  Rules that match an `absent` operator or
-    relation are left out, as they cannot fire.
+    relation are left out, as they cannot fire.  `operators` are those that its rules can use.
     """
 
     families: tuple[str, ...]
@@ -66,6 +68,7 @@ class RuleBook:
     fast_math: bool = False
     absent: frozenset[str] = frozenset()
     bounded: bool = False
+    operators: Operators = field(default_factory=in_force)
 
     def __post_init__(self) -> None:
         check_fields(self, _FIELDS)
@@ -127,12 +130,13 @@ class RuleBook:
 
         Operators and relations that its rules add count as present, too.
         """
-        return replace(self, absent=_chosen(self).relevance.absent(present))
+        with self.operators.in_force():
+            return replace(self, absent=_chosen(self).relevance.absent(present))
 
     @property
     def reading(self) -> Reading:
         """The entries and the scope that its texts declare."""
-        return reading_of(self.families, self.user)
+        return reading_of(self.families, self.user, self.operators)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -173,7 +177,8 @@ class RuleBook:
     @property
     def declarations(self) -> Mapping[str, Declaration]:
         """The constructors, functions and relations that its rules may use, by name."""
-        return _chosen(self).declarations
+        with self.operators.in_force():
+            return _chosen(self).declarations
 
     @property
     def lowering(self) -> tuple[Rule, ...]:
@@ -222,6 +227,11 @@ class _Chosen:
 
 @lru_cache(64)
 def _chosen(book: RuleBook) -> _Chosen:
+    with book.operators.in_force():
+        return _chosen_in_force(book)
+
+
+def _chosen_in_force(book: RuleBook) -> _Chosen:
     reading = book.reading
     runs = (e for e in reading.entries if isinstance(e, Statement) or _runs(e, book))
     entries = tuple(entry for entry in runs if _can_matter(entry, book))
@@ -232,7 +242,7 @@ def _chosen(book: RuleBook) -> _Chosen:
     relevant = tuple(entry for entry in generated() if _can_matter(entry, book))
     forms, rulesets = forms_of((*relevant, *entries), own)
     # a variable in a file of the user may have a name that a later statement declares
-    vocabulary = book.families, book.user, book.absent if book.user else None
+    vocabulary = book.operators, book.families, book.user, book.absent if book.user else None
     engine = [text for name, text in rulesets.items() if name in (*ENGINE_RULESETS, "lower")]
     return _Chosen(
         relevant,

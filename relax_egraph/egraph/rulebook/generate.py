@@ -5,7 +5,6 @@ number, and the equal shapes of elementwise operands; one rule lowers it to a ke
 """
 
 from collections.abc import Iterator
-from functools import cache
 
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.functions.function import Function
@@ -24,6 +23,7 @@ from relax_egraph.egraph.rulebook.vocabulary import (
     vocabulary_table,
 )
 from relax_egraph.ir.op import Op
+from relax_egraph.ir.operators import by_operators
 
 ORACLE = "relax_egraph.egraph.saturation.dim_oracle"
 """The module of the Python functions in rules: two in ``dim``, and ``holds`` in guards."""
@@ -94,14 +94,14 @@ _CONFLICTS = (
 )
 
 
-@cache
+@by_operators(64)
 def generated() -> tuple[Entry, ...]:
     """The generated entries of every book, in the order in which egglog runs them."""
     source = Source("generated", "\n".join(_texts()))
     return tuple(_entry(form, source) for form in read(source))
 
 
-@cache
+@by_operators(64)
 def generated_rules() -> tuple[Rule, ...]:
     """The rules among the generated entries."""
     return tuple(entry for entry in generated() if isinstance(entry, Rule))

@@ -15,6 +15,7 @@ from relax_egraph.egraph.rulebook.loader import load
 from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import WRITTEN_BY_RULES, Scope, declarations_in
 from relax_egraph.errors import SaturationError
+from relax_egraph.ir.operators import Operators, in_force
 from relax_egraph.workers.pool import run_in_worker
 from relax_egraph.workers.process import Death, Limits
 
@@ -28,6 +29,7 @@ class Reading:
 
     families: tuple[str, ...]
     user: tuple[Source, ...]
+    operators: Operators
     entries: tuple[Entry, ...]
     scope: Scope
     of_book: int
@@ -38,40 +40,56 @@ class Reading:
         return [entry for entry in self.entries if isinstance(entry, Rule)]
 
 
-_Texts: TypeAlias = tuple[tuple[str, ...], tuple[Source, ...]]
+_Texts: TypeAlias = tuple[tuple[str, ...], tuple[Source, ...], Operators]
 _adopted: dict[_Texts, Reading] = {}
 
 
-def reading_of(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
-    """The entries of families of the book and texts of the user; raises `RuleError`."""
-    return _adopted.get((families, user)) or _reading_of(families, user)
+def reading_of(
+    families: tuple[str, ...], user: tuple[Source, ...], operators: Operators
+) -> Reading:
+    """The entries of families of the book and texts of the user; raises `RuleError`.
+
+    They may use `operators`.
+    """
+    texts = families, user, operators
+    return _adopted.get(texts) or _reading_of(*texts)
 
 
-def is_adopted(families: tuple[str, ...], user: tuple[Source, ...]) -> bool:
+def is_adopted(families: tuple[str, ...], user: tuple[Source, ...], operators: Operators) -> bool:
     """Whether the reading of these texts came from another process."""
-    return (families, user) in _adopted
+    return (families, user, operators) in _adopted
 
 
 def adopt(reading: Reading) -> None:
     """Cache `reading`, from another process: its texts need no second check."""
-    _adopted[reading.families, reading.user] = reading
+    _adopted[reading.families, reading.user, reading.operators] = reading
 
 
 @lru_cache(64)
-def _reading_of(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
+def _reading_of(
+    families: tuple[str, ...], user: tuple[Source, ...], operators: Operators
+) -> Reading:
+    with operators.in_force():
+        return _read(families, user, operators)
+
+
+def _read(families: tuple[str, ...], user: tuple[Source, ...], operators: Operators) -> Reading:
     if user and not egglog_works():
-        return _read_in_worker(families, user)
+        return _read_in_worker(families, user, operators)
     if user:
-        known = _reading_of(families, user[:-1])
+        known = _reading_of(families, user[:-1], operators)
         scope = known.scope.copy()
         with prepared(_declarations(known)) as trial:
             added = load(user[-1], scope, trial)
-        return Reading(families, user, (*known.entries, *added), scope, known.of_book)
-    return _book(families, None)
+        entries = (*known.entries, *added)
+        return Reading(families, user, operators, entries, scope, known.of_book)
+    return _book(families, operators, None)
 
 
-def _read_in_worker(families: tuple[str, ...], user: tuple[Source, ...]) -> Reading:
-    answer = run_in_worker(partial(_reading_of, families, user), Limits(_SECONDS))
+def _read_in_worker(
+    families: tuple[str, ...], user: tuple[Source, ...], operators: Operators
+) -> Reading:
+    answer = run_in_worker(partial(_reading_of, families, user, operators), Limits(_SECONDS))
     if isinstance(answer, Death):
         raise SaturationError(
             f"the rules are not read: the worker process {answer} before it began"
@@ -88,10 +106,10 @@ def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:
     trial = new_egraph()
     for entry in generated():
         run_text(trial, entry.text)
-    _book(families, trial)
+    _book(families, in_force(), trial)
 
 
-def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
+def _book(families: tuple[str, ...], operators: Operators, trial: EGraph | None) -> Reading:
     scope = Scope(rules=dict.fromkeys(rule.name for rule in generated_rules()), trusted=True)
     entries: list[Entry] = []
     for family in (*rules.FACTS, *families):
@@ -99,7 +117,7 @@ def _book(families: tuple[str, ...], trial: EGraph | None) -> Reading:
         if family == rules.FACTS[-1]:
             scope.closed = _closed(scope)
     scope.trusted = False
-    return Reading(families, (), tuple(entries), scope, len(entries))
+    return Reading(families, (), operators, tuple(entries), scope, len(entries))
 
 
 def _closed(scope: Scope) -> frozenset[str]:
@@ -114,4 +132,4 @@ def _closed(scope: Scope) -> frozenset[str]:
 def _declarations(reading: Reading) -> Program:
     """The declarations of a reading, without its rules: the vocabulary for a further text."""
     forms = [e.text for e in (*generated(), *reading.entries) if isinstance(e, Statement)]
-    return Program(("declarations", reading.families, reading.user), forms)
+    return Program(("declarations", reading.operators, reading.families, reading.user), forms)

@@ -10,7 +10,7 @@ the rules that deduce it are left out, too.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
@@ -21,6 +21,7 @@ from relax_egraph.egraph.rulebook.generate import generated
 from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import WRITTEN_BY_RULES, declarations_in
 from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
+from relax_egraph.ir.operators import by_operators
 from relax_egraph.rules import FACTS
 
 _DECLARES = ("constructor", "function", "relation")
@@ -149,7 +150,7 @@ def can_matter(entry: Entry, missing: frozenset[str]) -> bool:
     return any([needed.isdisjoint(missing) for needed in names.needs])
 
 
-@cache
+@by_operators(64)
 def _always_present() -> frozenset[str]:
     """The names that any e-graph may contain: the vocabulary without operators and functions."""
     of_operators = {f"{letter}.{name}" for name in (*operators(), *CALLS) for letter in "RK"}

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 from relax_egraph.egraph.rulebook.calls import demands
 from relax_egraph.egraph.rulebook.generate import generated_rules
 from relax_egraph.egraph.rulebook.rule import Entry, Rule
 from relax_egraph.egraph.rulebook.scope import DEMANDS, LOAD
+from relax_egraph.ir.operators import by_operators
 
 
 def forms_of(
@@ -41,7 +41,7 @@ def forms_of(
     return tuple(forms), combined
 
 
-@cache
+@by_operators(64)
 def _numbers() -> Mapping[str, int]:
     """The generated rules, numbered by name."""
     return {rule.name: k for k, rule in enumerate(generated_rules())}

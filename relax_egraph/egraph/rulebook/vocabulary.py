@@ -10,7 +10,6 @@ operand.  Operands of an elementwise operator have one shape: a broadcast is an 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal, TypeAlias
 
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR
@@ -18,7 +17,8 @@ from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.functions.function import Function
 from relax_egraph.egraph.rulebook.traits import Traits, traits_of
 from relax_egraph.ir.form import Sign
-from relax_egraph.ir.op import OPS, OperandKind
+from relax_egraph.ir.op import OperandKind
+from relax_egraph.ir.operators import by_operators, find, in_force
 
 Kind: TypeAlias = Literal["constructor", "function", "relation"]
 
@@ -184,20 +184,21 @@ _FACTS = (
 )
 
 
-@cache
+@by_operators(1 << 12)
 def operator(name: str) -> Traits | None:
     """The traits of the operator `name`; ``None`` if it is not in `operators`."""
-    return traits_of(OPS[name]) if name in OPS else None
+    op = find(name)
+    return None if op is None else traits_of(op)
 
 
-@cache
+@by_operators(64)
 def operators() -> dict[str, Traits]:
     """The operators that rules can use, by name: from tensors, shapes and numbers to tensors."""
-    every = {name: operator(name) for name in OPS}
+    every = {name: operator(name) for name in in_force()}
     return {name: traits for name, traits in every.items() if traits is not None}
 
 
-@cache
+@by_operators(64)
 def vocabulary_table() -> tuple[Declaration, ...]:
     """Every name that a rule may use, with argument sorts and a one-line meaning."""
     every = operators().values()

@@ -1,7 +1,8 @@
 """Saturation in this process."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 from typing import TypeVar
@@ -19,8 +20,9 @@ from relax_egraph.egraph.saturation.report import Report
 from relax_egraph.egraph.saturation.run import Run
 from relax_egraph.egraph.saturation.schedule import Budget, Schedule
 from relax_egraph.egraph.view import ClassId, View
-from relax_egraph.ir.assumptions import Assumptions
+from relax_egraph.ir.assumptions import Assumptions, assuming
 from relax_egraph.ir.collection import no_collection
+from relax_egraph.ir.operators import Operators, in_force
 
 Answer = TypeVar("Answer")
 
@@ -54,7 +56,8 @@ class Saturated:
 class Saturating:
     """The inputs of a saturation and its `report`, from which it can be repeated.
 
-    `book` and `schedule` are computed on demand.  `assumed` are the assumptions on symbols.
+    `book` and `schedule` are computed on demand.  `assumed` are the assumptions on symbols, and
+    `operators` those that were in force.
     """
 
     view: View
@@ -63,6 +66,13 @@ class Saturating:
     schedule: Callable[[], Schedule]
     report: Report
     assumed: Assumptions | None
+    operators: Operators = field(default_factory=in_force)
+
+    @contextmanager
+    def again(self) -> Generator[None]:
+        """Have its assumptions and its operators in force inside."""
+        with assuming(self.assumed), self.operators.in_force():
+            yield
 
 
 def untouched(view: View) -> Saturated:

@@ -6,7 +6,6 @@ the definition of the operator is the only source.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 
 from relax_egraph.egraph.bindings import Value
 from relax_egraph.egraph.encoding import literals
@@ -20,6 +19,7 @@ from relax_egraph.egraph.saturation.conflict import unequal_shapes
 from relax_egraph.egraph.saturation.infos import Infos
 from relax_egraph.errors import IllTyped, SaturationError
 from relax_egraph.ir import dims
+from relax_egraph.ir.operators import by_operators
 from relax_egraph.ir.struct_info import (
     Shape,
     StructInfo,
@@ -27,7 +27,7 @@ from relax_egraph.ir.struct_info import (
 )
 
 
-@cache
+@by_operators(64)
 def asked() -> frozenset[str]:
     """The operators for which no rule deduces shape and dtype: their struct-info rules do."""
     names = {name for name, traits in operators().items() if not _is_deduced(traits)}

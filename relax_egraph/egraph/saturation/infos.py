@@ -7,7 +7,8 @@ from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir.expr import Attr
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
@@ -44,7 +45,7 @@ class Infos:
             return node.call_info
         if node.op not in operators():
             return None
-        return inferred(node.op, node.infos(self.of), node.attrs)
+        return inferred(named(node.op), node.infos(self.of), node.attrs)
 
     def _info(self, key: Key) -> StructInfo:
         sort, value = key
@@ -72,7 +73,7 @@ class Infos:
 
 @memoised
 def inferred(
-    op: str, operands: tuple[StructInfo | None, ...], attrs: tuple[tuple[str, Attr], ...]
+    op: Op, operands: tuple[StructInfo | None, ...], attrs: tuple[tuple[str, Attr], ...]
 ) -> StructInfo:
     """The struct info of the result of `op`, under the current assumptions."""
-    return OPS[op].rule(*operands, **dict(attrs))
+    return op.rule(*operands, **dict(attrs))

@@ -133,12 +133,13 @@ def _saturated(data: bytes) -> bytes | None:
     """The answer to a request, in the worker; ``None`` if it has not read the book's rules."""
     names = Names()
     request: Request = names.loads(data)
-    if not is_adopted(request.book.families, request.book.user):
+    book = request.book
+    if not is_adopted(book.families, book.user, book.operators):
         return None
-    with assuming(request.assumptions):
+    with assuming(request.assumptions), book.operators.in_force():
         done = saturate_here(
             request.rows.view(),
-            request.book,
+            book,
             request.budget,
             request.schedule,
             request.course,

@@ -9,6 +9,7 @@ does not; where the machine has no `longdouble` of more bits, that of float64 ro
 
 from collections.abc import Mapping
 
+from relax_egraph.ir.op import Op
 from relax_egraph.ir.reference import (
     activation,
     attention,
@@ -65,8 +66,14 @@ REFERENCE: Mapping[str, Reference] = {
     **quantize.REFERENCE,
     **dynamic.REFERENCE,
 }
-"""Operands are arrays, tuples of arrays, shapes (tuples of ints) and host scalars; attributes are
-complete and by name.
+"""The references of built-in operators.
 
-A result may be a view of an operand, or a scalar of numpy; `evaluate.apply_op` makes it an array.
+Operands are arrays, tuples of arrays, shapes (tuples of ints) and host scalars; attributes are
+complete and by name.  A result may be a view of an operand, or a scalar of numpy;
+`evaluate.apply_op` makes it an array.
 """
+
+
+def reference_of(op: Op) -> Reference | None:
+    """The meaning of `op`; ``None`` if it calls what is outside of the graph."""
+    return op.own.reference if op.own else REFERENCE.get(op.name)

@@ -21,7 +21,7 @@ from relax_egraph.egraph.node import (
 )
 from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 from relax_egraph.ir.expr import PrimValue
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import find
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.optimize.cache.values import (
     Data,
@@ -39,7 +39,8 @@ from relax_egraph.optimize.cache.values import (
 )
 
 _SORTS = get_args(Sort)
-_OPS = {LEAF, SCALAR, OPAQUE, LOAD, STORE, TUPLE_GET, WHOLE, *OPS}
+_OTHERS = (LEAF, SCALAR, OPAQUE, LOAD, STORE, TUPLE_GET, WHOLE)
+"""The nodes that are no operators."""
 
 
 def saturated_data(saturated: Saturated) -> Data:
@@ -109,7 +110,7 @@ class Nodes:
 
     def node(self, op: Data, children: Data, attrs: Data) -> ENode:
         """A node of the view."""
-        check(op in _OPS)
+        check(op in _OTHERS or find(of_type(str, op)) is not None)
         node = Node(op, tuple(map(self._child, children)), attrs_of(attrs))
         if op in self._keys:
             check(node == Node(op, node.children, leaf_node(node.key).attrs))

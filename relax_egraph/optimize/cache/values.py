@@ -12,7 +12,8 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.ir.expr import Attr, PrimValue
-from relax_egraph.ir.op import OPS, Op
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.operators import find
 from relax_egraph.ir.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from relax_egraph.optimize.cache.naming import Nameless
 
@@ -113,8 +114,10 @@ def _attr(data: Data) -> Attr:
 
 def op_of(name: Data) -> Op:
     """The operator of this name."""
-    check(type(name) is str and name in OPS)
-    return OPS[name]
+    op = find(of_type(str, name))
+    if op is None:
+        raise ValueError(f"there is no operator {name!r}")
+    return op
 
 
 def shape_data(shape: ShapeStructInfo) -> Data:

@@ -26,7 +26,7 @@ from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.prepare import operators_in, prepare
+from relax_egraph.optimize.prepare import operators_in, prepare, with_own
 from relax_egraph.optimize.run import run
 from relax_egraph.optimize.session import OPTIONS, Session, check_symbols
 from relax_egraph.passes.check_assumptions import bound_symbols
@@ -42,7 +42,7 @@ from relax_egraph.reasons.why_not.rules import Rules
 from relax_egraph.reasons.why_not.search import Search
 from relax_egraph.reasons.why_not.verdict import NEAREST, RegionResult, verdict
 from relax_egraph.reasons.why_not.wording import Words
-from relax_egraph.rules import FACTS, RULES, Given, read
+from relax_egraph.rules import FACTS, RULES, Given
 
 
 @takes(rule=NAME, module=MODULE, at=optional(NAME), rules=RULES, **OPTIONS)
@@ -69,7 +69,11 @@ def why_not(
     Raises ``ValueError`` if there is no such rule or value, or no operator without effects in the
     module, and the errors of `optimize`.
     """
-    session = Session(rules, **options)
+    with with_own(module).in_force():
+        return _answered(rule, module, at, Session(rules, **options))
+
+
+def _answered(rule: str, module: IRModule, at: str | None, session: Session) -> WhyNot:
     check_symbols(module, session)
     known = assumptions.parse(session.assume)
     prepared = prepare(module, session, known).module
@@ -79,7 +83,13 @@ def why_not(
     bounds = {name: tolerance_of(name, f.attrs) for name, f in prepared.relax_functions()}
     bounded = any(bounds.values())
     every = Rules.of(
-        *(read(rules), session.without, session.fast_math, bounded, operators_in(prepared)),
+        *(
+            session.read_rules(),
+            session.without,
+            session.fast_math,
+            bounded,
+            operators_in(prepared),
+        ),
         session.schedule,
     )
     info = every.named(rule)

@@ -1,11 +1,11 @@
 """Messages for a pattern's node that does not match: the nodes that its class has instead."""
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.rulebook.scope import vocabulary
+from relax_egraph.ir.operators import by_operators
 from relax_egraph.reasons.why_not.naming import Names
 from relax_egraph.reasons.why_not.partial import Failure
 
@@ -84,7 +84,7 @@ def _short(head: str) -> str:
     return head.removeprefix("R.").removeprefix("K.")
 
 
-@cache
+@by_operators(1 << 10)
 def _params(head: str) -> tuple[str, ...]:
     declared = {d.name: d for d in vocabulary()}
     if head not in declared:

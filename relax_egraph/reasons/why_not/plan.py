@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, placed, symbols, written
 from relax_egraph.egraph.rulebook.rule import ROOT, Direction
+from relax_egraph.ir.operators import by_operators
 from relax_egraph.verify.instances.primitives import computes
 from relax_egraph.verify.instances.query import Apply, Arg, Query, literal_of
 
@@ -77,7 +78,7 @@ class Plan:
         return sum(c.kind == "node" for c in self.conjuncts)
 
 
-@cache
+@by_operators(1 << 12)
 def plan_of(pattern: Direction) -> Plan:
     """The query of one direction of a rule."""
     query = Query()

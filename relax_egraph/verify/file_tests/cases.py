@@ -21,6 +21,7 @@ from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.errors import Span
+from relax_egraph.ir.operators import Operators, in_force
 from relax_egraph.verify.cases import SEPARATOR, directive
 
 
@@ -35,6 +36,7 @@ class FileTest:
     families: tuple[str, ...]
     rules: rules.Rules
     fires: tuple[str, ...]
+    operators: Operators = field(default_factory=in_force)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.title}"

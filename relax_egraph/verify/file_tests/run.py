@@ -19,6 +19,11 @@ _TRIED = 24
 
 def run_test(test: FileTest) -> Outcome:
     """Run a case in this process, without a time limit."""
+    with test.operators.in_force():
+        return _outcome(test)
+
+
+def _outcome(test: FileTest) -> Outcome:
     book = test.book
     try:
         with case_run(book, source_of(test)) as run:

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from random import Random
 from typing import Any
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr
-from relax_egraph.ir.op import OPS
+from relax_egraph.ir.operators import by_operators, named
 from relax_egraph.ir.struct_info import Shape
 from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.problem import Application, Problem
@@ -77,10 +76,10 @@ _DTYPES = (
 )
 
 
-@cache
+@by_operators(1 << 12)
 def _places(op: str) -> Mapping[str, int]:
     """The index of each operand and attribute of an operator, by name."""
-    return {p.name: k for k, p in enumerate((*OPS[op].operands, *OPS[op].attrs))}
+    return {p.name: k for k, p in enumerate((*named(op).operands, *named(op).attrs))}
 
 
 @dataclass(slots=True)

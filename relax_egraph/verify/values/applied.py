@@ -12,7 +12,8 @@ from relax_egraph.ir import dims, dtypes
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.dtypes import is_float, is_stored, limits, name_of
 from relax_egraph.ir.expr import PrimValue
-from relax_egraph.ir.op import OPS, Op
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import ShapeStructInfo
 from relax_egraph.verify.values.called import called, in_float64
 from relax_egraph.verify.values.canonical import once_rounded
@@ -45,7 +46,7 @@ def computed(
         case name if name in nodes.CALLS:
             return _called(node, value_of, extents, jitter)
         case name:
-            return applied(OPS[name], node.children, dict(node.attrs), value_of, extents, jitter)
+            return applied(named(name), node.children, dict(node.attrs), value_of, extents, jitter)
 
 
 def _called(
