@@ -20,6 +20,7 @@ from relax_egraph.passes import (
     PassContext,
     convert_to_dataflow,
     eliminate_common_subexpr,
+    fit_operands,
     fold_shapes,
     merge_dataflow_blocks,
     name_extents,
@@ -70,6 +71,7 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
         inline_by_price(pricing),
         refine_parameters,
         name_extents,
+        fit_operands,
         *GATHER,
         *SIMPLIFY,
     ):
