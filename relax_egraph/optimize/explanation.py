@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from io import StringIO
 from statistics import fmean
@@ -144,6 +144,7 @@ class Explanation:
     stored in fewer bits, within the tolerance.  `placed` are all regions, at their places in the
     functions of the module.  `demands` are conditions on sizes that the program checks, because
     its operators refuse other sizes.  `steps` changed the module before it was planned.
+    `opaque` are the loop functions that are called as they are, each with the reason.
     """
 
     module: IRModule
@@ -152,6 +153,7 @@ class Explanation:
     placed: tuple[PlacedRegion, ...] = ()
     demands: tuple[Demand, ...] = ()
     steps: tuple[Step, ...] = ()
+    opaque: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def regions(self) -> tuple[RegionReport, ...]:
@@ -205,6 +207,8 @@ class Explanation:
         table.add_section()
         for step in self.steps:
             table.add_row(f"before planning: {step.name}", ", ".join(step.functions))
+        for name, reason in self.opaque.items():
+            table.add_row(f"{name} stays as it is", reason)
         for region in self.plans[0].regions:
             where = f"{region.function}, {region.uses} times" * (region.uses > 1)
             table.add_row(f"{where or region.function}: saturation", region.stop)
@@ -255,6 +259,7 @@ class Explanation:
             "weights": [asdict(stored) for stored in self.weights],
             "demands": [asdict(demand) for demand in self.demands],
             "steps": [asdict(step) for step in self.steps],
+            "opaque": dict(self.opaque),
         }
 
     def egraph_text(self) -> str:

@@ -1,6 +1,6 @@
 """A module as it is planned, and the rules with which its blocks are saturated."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.egraph.engine import RuleBook
@@ -28,6 +28,7 @@ from relax_egraph.passes import (
     remove_all_unused,
 )
 from relax_egraph.passes.check_claims import check_claims_assuming
+from relax_egraph.raising.read_loops import opaque_functions, read_loops
 from relax_egraph.rules import Rules, read
 
 GATHER = (convert_to_dataflow(1), merge_dataflow_blocks)
@@ -50,10 +51,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The `module` that is planned, and the `steps` that changed it on the way, in order."""
+    """The `module` that is planned, and the `steps` that changed it on the way, in order.
+
+    Loop functions that it calls, as they are no operators, are `opaque`, each with the reason.
+    """
 
     module: IRModule
     steps: tuple[Step, ...]
+    opaque: Mapping[str, str]
 
 
 def prepare(module: IRModule, session: Session, assumed: Assumptions | None = None) -> Prepared:
@@ -68,6 +73,7 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
     steps: list[Step] = []
     for step in (
         refine_parameters,
+        read_loops,
         inline_by_price(pricing),
         refine_parameters,
         name_extents,
@@ -79,8 +85,9 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
             before, current = current, step(current)
             if changed := tuple(_changed(before, current)):
                 steps.append(Step(step.name, changed))
+    opaque = opaque_functions(current)
     current = with_loop_functions(current, module, read(session.rules))
-    return Prepared(_with_tolerance(current, session.tolerance), tuple(steps))
+    return Prepared(_with_tolerance(current, session.tolerance), tuple(steps), opaque)
 
 
 def _changed(before: IRModule, after: IRModule) -> Iterator[str]:

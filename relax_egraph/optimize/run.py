@@ -125,7 +125,13 @@ def _run(module: IRModule, session: Session) -> Explanation:
     weights = stored_weights(best, prepared, narrowing) if has_tolerance(prepared) else ()
     reports = plan_reports(plans, parts)
     return Explanation(
-        IRModule(both), reports, weights, placed, demands_of(module), preparation.steps
+        IRModule(both),
+        reports,
+        weights,
+        placed,
+        demands_of(module),
+        preparation.steps,
+        preparation.opaque,
     )
 
 

@@ -65,6 +65,7 @@ def figures_of(known: Known) -> dict[str, Any]:
         "weights": [asdict(stored) for stored in explanation.weights],
         "demands": [asdict(demand) for demand in explanation.demands],
         "steps": [asdict(step) for step in explanation.steps],
+        "opaque": dict(explanation.opaque),
         "kernels": kernels,
         "rules": _rules(known),
         "regions": [_region(report) for report in explanation.regions],

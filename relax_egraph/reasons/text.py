@@ -32,6 +32,8 @@ def _parts(figures: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield _phases(figures["regions"])
     for step in figures["steps"]:
         yield Text(f"before planning, {step['name']} changed {', '.join(step['functions'])}")
+    for name, reason in figures["opaque"].items():
+        yield Text(f"{name} stays as it is: {reason}")
     for demand in figures["demands"]:
         yield Text("assumed from the program: {condition} ({operator}, {operand})".format(**demand))
     for problem in figures["missing"].values():

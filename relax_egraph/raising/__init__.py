@@ -1,0 +1,1 @@
+"""Raising: loop functions to the operators that compute the same."""

@@ -1,0 +1,169 @@
+"""A loop function as nests: the elements of a buffer, over the points of some axes.
+
+Loops are distributed over the statements in their bodies.  Schedules are refused: a function with
+loops that are parallel, vectorized, unrolled, split or fused says how it is to run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.raising.unreadable import Unreadable
+from relax_egraph.tir.affine import dim_of
+from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar
+from relax_egraph.tir.rewrite import loads, rewrite, substitute, variables
+from relax_egraph.tir.stmt import For, IfThenElse, Seq, Stmt, Store, TensorIntrinsic, TirBlock
+
+Loops = Mapping[TirVar, Dim]
+"""Loop variables with their extents, the outermost first."""
+
+ZERO = Imm(0, "int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """``buffer[at] = value`` at each point of `axes`; `init` is stored before a reduction.
+
+    The axes of a reduction are those that `at` lacks.
+    """
+
+    buffer: Buffer
+    axes: Loops
+    at: tuple[TirExpr, ...]
+    value: TirExpr
+    init: TirExpr | None = None
+
+    @property
+    def reduced(self) -> tuple[TirVar, ...]:
+        """The axes of the reduction, if it is one."""
+        kept = frozenset[TirVar]().union(*map(variables, self.at))
+        return tuple(v for v in self.axes if v not in kept)
+
+    def replaced(self, new: Mapping[TirVar, TirExpr], axes: Loops) -> "Nest":
+        """The nest over other `axes`, with `new` expressions for the variables of its own."""
+        at = tuple(substitute(i, new) for i in self.at)
+        init = None if self.init is None else substitute(self.init, new)
+        return Nest(self.buffer, axes, at, substitute(self.value, new), init)
+
+    def accesses(self, buffer: Buffer) -> Iterator[tuple[TirExpr, ...]]:
+        """The indices of all accesses of `buffer`."""
+        if self.buffer is buffer:
+            yield self.at
+        yield from (load.indices for load in loads(self.value) if load.buffer is buffer)
+
+
+def nests_of(body: Stmt) -> list[Nest]:
+    """The nests of the statement `body`, in order; raises `Unreadable`."""
+    return list(_nests(body, {}))
+
+
+def _nests(stmt: Stmt, loops: Loops) -> Iterator[Nest]:
+    match stmt:
+        case Seq(body=body):
+            parts = [list(_nests(s, loops)) for s in body]
+            for first, second in combinations(parts, 2):
+                _distribute(first, second, loops)
+            yield from (nest for part in parts for nest in part)
+        case For(kind="serial"):
+            yield from _nests(stmt.body, {**loops, stmt.var: _extent(stmt.extent)})
+        case For(kind=kind):
+            raise Unreadable(f"{kind} loops are a schedule")
+        case TirBlock():
+            yield _block(stmt, loops)
+        case Store(buffer=buffer, indices=at, value=value):
+            yield _plain(Nest(buffer, loops, at, value))
+        case IfThenElse():
+            raise Unreadable("a store on a condition")
+        case TensorIntrinsic(name=name):
+            raise Unreadable(f"it calls the tensor intrinsic {name}")
+
+
+def _extent(expr: TirExpr) -> Dim:
+    extent = dim_of(expr)
+    if extent is None:
+        raise Unreadable("the extent of a loop depends on data or on another loop")
+    return extent
+
+
+def _distribute(first: Sequence[Nest], second: Sequence[Nest], loops: Loops) -> None:
+    """Refuse statements that `loops` around both cannot be distributed over.
+
+    They can if each turn reads and stores its own elements of a buffer that one stores and both
+    access.
+    """
+    for a in first:
+        for b in second:
+            for buffer in {a.buffer, b.buffer}:
+                at = [*a.accesses(buffer), *b.accesses(buffer)]
+                if all(any(True for _ in n.accesses(buffer)) for n in (a, b)):
+                    for loop in loops:
+                        if not any(all(i[k] is loop for i in at) for k in range(len(at[0]))):
+                            message = f"a loop carries {buffer.name} from turn to turn"
+                            raise Unreadable(message)
+
+
+def _block(block: TirBlock, loops: Loops) -> Nest:
+    bound: dict[TirVar, TirExpr] = {}
+    for axis in block.axes:
+        loop, extent = axis.binding, _extent(axis.extent)
+        if extent == 1 and not variables(loop):
+            bound[axis.var] = ZERO
+        elif not isinstance(loop, TirVar) or loop in bound.values():
+            raise Unreadable("loops that are split or fused are a schedule")
+        elif loop not in loops or not dims.equal(loops[loop], extent):
+            raise Unreadable(f"the axis {axis.var.name} does not run over a whole loop")
+        else:
+            bound[axis.var] = loop
+    if block.axes and any(v not in bound.values() and e != 1 for v, e in loops.items()):
+        raise Unreadable(f"a loop around the block {block.name} is none of its axes")
+    store = _with_scalars(block.body, block.allocs)
+    nest = Nest(store.buffer, loops, store.indices, store.value)
+    if block.init is not None:
+        first = block.init
+        if not isinstance(first, Store) or first.buffer is not nest.buffer:
+            raise Unreadable(f"the block {block.name} begins with more than a store")
+        if first.indices != nest.at:
+            raise Unreadable(f"the block {block.name} begins with another element")
+        nest = replace(nest, init=first.value)
+    nest = _plain(nest.replaced(bound, loops))
+    if nest.init is not None and not nest.reduced:
+        raise Unreadable(f"the block {block.name} begins a reduction over no axis")
+    return nest
+
+
+def _with_scalars(body: Stmt, allocs: Sequence[Buffer]) -> Store:
+    """The store of `body`, with the values of local scalars in place of their reads."""
+    values: dict[Buffer, TirExpr] = {}
+
+    def change(e: TirExpr) -> TirExpr:
+        return values.get(e.buffer, e) if isinstance(e, BufferLoad) else e
+
+    todo, local = [body], set(allocs)
+    while todo:
+        stmt = todo.pop(0)
+        match stmt:
+            case Seq():
+                todo[:0] = stmt.body
+            case TirBlock(axes=(), init=None):
+                local.update(stmt.allocs)
+                todo.insert(0, stmt.body)
+            case Store() if stmt.buffer in local and dims.product(stmt.buffer.shape) == 1:
+                values[stmt.buffer] = rewrite(stmt.value, change)
+            case Store() if not todo and stmt.buffer not in local:
+                at = tuple(rewrite(i, change) for i in stmt.indices)
+                return Store(stmt.buffer, at, rewrite(stmt.value, change))
+            case IfThenElse():
+                raise Unreadable("a store on a condition")
+            case _:
+                break
+    raise Unreadable("a block of more than a store is a schedule")
+
+
+def _plain(nest: Nest) -> Nest:
+    """`nest` without axes of extent 1 that its indices lack."""
+    used = frozenset[TirVar]().union(*map(variables, nest.at))
+    unit = {v: ZERO for v, extent in nest.axes.items() if extent == 1 and v not in used}
+    axes = {v: extent for v, extent in nest.axes.items() if v not in unit}
+    return nest.replaced(unit, axes)

@@ -1,0 +1,226 @@
+"""Loop functions that compute what operators compute fuse with operators, and match their rules."""
+
+import numpy as np
+import pytest
+
+import relax_egraph as rx
+from bench.census import census
+from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.passes import PassContext
+
+SQUARE = '((T.int64(64), T.int64(64)), "float32")'
+
+
+def loops(name: str, params: str, *lines: str) -> str:
+    """A private loop function."""
+    header = f"@T.prim_func(private=True)\ndef {name}({params}):"
+    return "\n    ".join((header, *lines)) + "\n"
+
+
+def graph(params: str, *lines: str, result: str = "out") -> str:
+    """The function `main` with all bindings in one dataflow block."""
+    block = "\n        ".join(("with R.dataflow():", *lines, f"R.output({result})"))
+    return f"@R.function\ndef main({params}):\n    {block}\n    return {result}\n"
+
+
+def matrices(*names: str) -> str:
+    return ", ".join(f'{n}: R.Tensor((64, 64), "float32")' for n in names)
+
+
+def buffers(*names: str) -> str:
+    return ", ".join(f'{n}: T.Buffer((64, 64), "float32")' for n in names)
+
+
+def call(name: str, *args: str) -> str:
+    operands = "".join(f"{a}, " for a in args)
+    return f'R.call_tir(cls.{name}, ({operands}), out_sinfo=R.Tensor((64, 64), "float32"))'
+
+
+TWICE = loops(
+    "twice",
+    buffers("x", "y"),
+    "for i, j in T.grid(64, 64):",
+    '    with T.block("y"):',
+    '        vi, vj = T.axis.remap("SS", [i, j])',
+    "        y[vi, vj] = x[vi, vj] * T.float32(2)",
+)
+SOFTMAX = loops(
+    "softmax",
+    buffers("x", "y"),
+    'top = T.alloc_buffer((64,), "float32")',
+    'e = T.alloc_buffer((64, 64), "float32")',
+    'total = T.alloc_buffer((64,), "float32")',
+    "for i, k in T.grid(64, 64):",
+    '    with T.block("top"):',
+    '        vi, vk = T.axis.remap("SR", [i, k])',
+    "        with T.init():",
+    '            top[vi] = T.float32("-inf")',
+    "        top[vi] = T.max(top[vi], x[vi, vk])",
+    "for i, j in T.grid(64, 64):",
+    '    with T.block("e"):',
+    '        vi, vj = T.axis.remap("SS", [i, j])',
+    "        e[vi, vj] = T.exp(x[vi, vj] - top[vi])",
+    "for i, k in T.grid(64, 64):",
+    '    with T.block("total"):',
+    '        vi, vk = T.axis.remap("SR", [i, k])',
+    "        with T.init():",
+    "            total[vi] = T.float32(0)",
+    "        total[vi] = total[vi] + e[vi, vk]",
+    "for i, j in T.grid(64, 64):",
+    '    with T.block("y"):',
+    '        vi, vj = T.axis.remap("SS", [i, j])',
+    "        y[vi, vj] = e[vi, vj] / total[vi]",
+)
+PRODUCT = loops(
+    "product",
+    buffers("x", "w", "y"),
+    "for i, j, k in T.grid(64, 64, 64):",
+    '    with T.block("y"):',
+    '        vi, vj, vk = T.axis.remap("SSR", [i, j, k])',
+    "        with T.init():",
+    "            y[vi, vj] = T.float32(0)",
+    "        y[vi, vj] = y[vi, vj] + x[vi, vk] * w[vk, vj]",
+)
+TRANSPOSE = loops(
+    "transpose",
+    buffers("x", "y"),
+    "for i, j in T.grid(64, 64):",
+    '    with T.block("y"):',
+    '        vi, vj = T.axis.remap("SS", [i, j])',
+    "        y[vj, vi] = x[vi, vj]",
+)
+NAIVE = loops(
+    "naive",
+    buffers("x", "w", "y"),
+    "for i in range(64):",
+    "    for j in range(64):",
+    "        y[i, j] = T.float32(0)",
+    "        for k in range(64):",
+    "            y[i, j] = y[i, j] + x[i, k] * w[k, j]",
+)
+PAIRS = {
+    "a function between operators": (
+        TWICE
+        + graph(matrices("x", "y"), "a = R.exp(x)", f"b = {call('twice', 'a')}", "out = R.add(b, y)"),
+        graph(
+            matrices("x", "y"),
+            *("a = R.exp(x)", "b = R.multiply(a, R.const(2.0, 'float32'))", "out = R.add(b, y)"),
+        ),
+    ),
+    "a function between products": (
+        TWICE
+        + graph(
+            matrices("x", "v", "w"),
+            *("a = R.matmul(x, v)", f"b = {call('twice', 'a')}", "out = R.matmul(b, w)"),
+        ),
+        graph(
+            matrices("x", "v", "w"),
+            *("a = R.matmul(x, v)", "b = R.multiply(a, R.const(2.0, 'float32'))"),
+            "out = R.matmul(b, w)",
+        ),
+    ),
+    "a softmax after a product": (
+        SOFTMAX
+        + graph(matrices("x", "w"), "a = R.matmul(x, w)", f"out = {call('softmax', 'a')}"),
+        graph(matrices("x", "w"), "a = R.matmul(x, w)", "out = R.nn.softmax(a)"),
+    ),
+    "a product before a function": (
+        PRODUCT
+        + graph(
+            matrices("x", "w", "y"),
+            *(f"a = {call('product', 'x', 'w')}", "b = R.add(a, y)", "out = R.nn.relu(b)"),
+        ),
+        graph(
+            matrices("x", "w", "y"),
+            *("a = R.matmul(x, w)", "b = R.add(a, y)", "out = R.nn.relu(b)"),
+        ),
+    ),
+    "two transposes that cancel": (
+        TRANSPOSE
+        + graph(
+            matrices("x", "y"),
+            *(f"a = {call('transpose', 'x')}", "b = R.permute_dims(a)", "out = R.add(b, y)"),
+        ),
+        graph(matrices("x", "y"), "out = R.add(x, y)"),
+    ),
+    "loops without blocks": (
+        NAIVE
+        + graph(matrices("x", "w"), f"a = {call('naive', 'x', 'w')}", "out = R.nn.relu(a)"),
+        graph(matrices("x", "w"), "a = R.matmul(x, w)", "out = R.nn.relu(a)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_loop_function_has_the_kernels_of_its_operators(pair: str) -> None:
+    written, operators = map(rx.parse, PAIRS[pair])
+    best = rx.optimize(written)
+
+    assert census(best) == census(rx.optimize(operators))
+    main = dict(operators.relax_functions())["main"]
+    random = np.random.default_rng(0)
+    args = [random.standard_normal((64, 64), np.float32) for _ in main.params]
+    result = rx.VirtualMachine(rx.build(best))["main"](*args)
+    np.testing.assert_allclose(result, evaluate(operators, "main", *args), rtol=1e-4, atol=1e-4)
+
+
+def test_the_report_names_the_functions_that_were_read_and_the_rules_of_their_kernels() -> None:
+    explained = rx.explain(rx.parse(PAIRS["a softmax after a product"][0]))
+
+    assert [str(step) for step in explained.steps] == ["read_loops: softmax, main"]
+    assert explained.rules["softmax-from-exp-sum-divide"] == 1
+
+
+def test_the_step_can_be_left_out() -> None:
+    module = rx.parse(PAIRS["a function between operators"][0])
+
+    with PassContext(disabled_pass=["read_loops"]):
+        best = rx.optimize(module)
+
+    assert census(best).operators["call_tir"] == 1
+
+
+OPAQUE = {
+    "parallel loops are a schedule": loops(
+        "f",
+        buffers("x", "y"),
+        "for i in T.parallel(64):",
+        "    for j in range(64):",
+        "        y[i, j] = x[i, j]",
+    ),
+    'its attribute "opaque" says that it stays as it is': TWICE.replace("twice", "f").replace(
+        "    for i, j", '    T.func_attr({"opaque": True})\n    for i, j', 1
+    ),
+    "a store on a condition": loops(
+        "f",
+        buffers("x", "y"),
+        "for i, j in T.grid(64, 64):",
+        "    if x[i, j] > T.float32(0):",
+        "        y[i, j] = x[i, j]",
+    ),
+    "y is stored where it was read": loops(
+        "f",
+        buffers("x", "y"),
+        "for i, j in T.grid(64, 64):",
+        "    y[i, j] = x[i, j] + y[i, j]",
+    ),
+    "x is read along one axis twice": loops(
+        "f",
+        buffers("x", "y"),
+        "for i, j in T.grid(64, 64):",
+        '    with T.block("y"):',
+        '        vi, vj = T.axis.remap("SS", [i, j])',
+        "        y[vi, vj] = x[vi, vi]",
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", OPAQUE)
+def test_a_function_that_is_no_operators_stays_and_the_report_says_why(reason: str) -> None:
+    main = graph(matrices("x"), f"a = {call('f', 'x')}", "out = R.exp(a)")
+
+    explained = rx.explain(rx.parse(OPAQUE[reason] + main))
+
+    assert explained.opaque == {"f": reason}
+    assert f"f stays as it is: {reason}" in str(explained)
+    assert census(explained.module).operators["call_tir"] == 1
