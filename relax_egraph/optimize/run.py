@@ -46,9 +46,10 @@ CLEAN_UP = Sequential(
 def optimize(module: IRModule, session: Session) -> IRModule:
     """Return the best program that the rules prove equal to `module`, by the cost model.
 
-    Before, parameters get the shapes and dtypes that their uses require, small private functions
-    are inlined, and bindings without effects are gathered into dataflow blocks: the passes that
-    `Explanation.steps` names, unless a `PassContext` disables them.
+    Before, parameters get the shapes and dtypes that their uses require, loop functions become the
+    operators that compute the same, small private functions are inlined, and bindings without
+    effects are gathered into dataflow blocks: the passes that `Explanation.steps` names, unless a
+    `PassContext` disables them.
 
     `rules` are the user's, beside the rule book: files, texts, or what ``rules.load`` read.
     `without` names families or rules to leave out; `fast_math` lets in those that are equations

@@ -10,6 +10,7 @@ from relax_egraph.raising.emitter import Emitter, same_shape, shape_of
 from relax_egraph.raising.frame import Frame, Labels, aligned
 from relax_egraph.raising.indices import (
     Along,
+    Digits,
     Index,
     Looked,
     Mixed,
@@ -19,6 +20,7 @@ from relax_egraph.raising.indices import (
     divided,
     index_of,
 )
+from relax_egraph.raising.lookups import lookup_of
 from relax_egraph.raising.unreadable import Unreadable
 from relax_egraph.tir.expr import BufferLoad, TirExpr, TirVar
 
@@ -43,7 +45,7 @@ def element(
     Unless it is `sure` that each is within the tensor, that must be proven.
     """
     reading = _Reading(emit, tensor, [index_of(i, frame.extents) for i in load.indices], frame)
-    reading.merge(load)
+    reading.merge(load, sure)
     reading.slice(load, sure)
     reading.look_up(evaluate)
     reading.labels = [i.axis if isinstance(i, Along) else None for i in reading.indices]
@@ -65,29 +67,39 @@ class _Reading:
     labels: list[TirVar | None] | None = None
     looked: tuple[int, tuple[TirVar, ...]] | None = None
 
-    def merge(self, load: BufferLoad) -> None:
+    def merge(self, load: BufferLoad, sure: bool) -> None:
         """Reshape a run of dimensions, whose indices together are digits, to these."""
         mixed = [k for k, index in enumerate(self.indices) if isinstance(index, Mixed)]
         if not mixed:
             return
         shape, extents = shape_of(self.value), self.frame.extents
         for first, last in _runs(mixed, len(shape)):
-            run = load.indices[first : last + 1]
             if any(isinstance(i, Looked) for i in self.indices[first : last + 1]):
                 continue
-            axes = digits(run, shape[first : last + 1], extents)
-            if axes is not None:
-                inner = tuple(extents[a] for a in axes)
-                self.value = self.emit.reshape(
-                    self.value, (*shape[:first], *inner, *shape[last + 1 :])
-                )
-                self.indices[first : last + 1] = [Along(a, 1, 0) for a in axes]
-                return
+            size = dims.product(shape[first : last + 1])
+            place = digits(load.indices[first : last + 1], shape[first : last + 1], extents)
+            if place is None or not (sure or _is_inside(place.offset, place.count, size)):
+                continue
+            flat = (*shape[:first], size, *shape[last + 1 :])
+            inner = tuple(extents[a] for a in place.axes)
+            self.value = self._part(self.emit.reshape(self.value, flat), first, place)
+            self.value = self.emit.reshape(self.value, (*shape[:first], *inner, *shape[last + 1 :]))
+            self.indices[first : last + 1] = [Along(a, 1, 0) for a in place.axes]
+            return
         split = divided(load.indices, extents)
         if split is not None:
             raise Splits(*split)
         name = load.buffer.name
         raise Unreadable(f"the part of {name} that is read is no slice, transpose or reshape")
+
+    def _part(self, value: Expr, axis: int, place: Digits) -> Expr:
+        """The places of `value` along `axis` that digits run over."""
+        shape = shape_of(value)
+        if place.offset == 0 and dims.equal(place.count, shape[axis]):
+            return value
+        end = dims.add(place.offset, place.count)
+        counts = (*shape[:axis], place.count, *shape[axis + 1 :])
+        return self._cut(value, (axis,), [place.offset], [end], (1,), counts)
 
     def slice(self, load: BufferLoad, sure: bool) -> None:
         """Take the part of each dimension that the axes run over."""
@@ -114,9 +126,10 @@ class _Reading:
                 flipped.append(k)
                 first = dims.sub(first, length)
             last = dims.add(first, length)
-            inside = dims.prove_ge(first, 0) and dims.prove_ge(extent, dims.add(last, 1))
-            if not sure and not inside:
-                raise Unreadable(f"{load.buffer.name} is read on a condition, perhaps outside of it")
+            if not sure and not _is_inside(first, dims.add(length, 1), extent):
+                raise Unreadable(
+                    f"{load.buffer.name} is read on a condition, perhaps outside of it"
+                )
             if step < 0 and first == 0 and step == -1 and dims.equal(count, extent):
                 continue
             axes.append(k)
@@ -124,32 +137,32 @@ class _Reading:
             end.append(dims.add(last, 1))
             steps.append(abs(step))
         if axes:
-            self._cut(tuple(axes), begin, end, tuple(steps), counts)
+            self.value = self._cut(self.value, tuple(axes), begin, end, tuple(steps), counts)
         for k in flipped:
             self.value = self.emit("flip", self.value, axis=k)
 
     def _cut(
         self,
+        value: Expr,
         axes: tuple[int, ...],
         begin: Sequence[Dim],
         end: Sequence[Dim],
         steps: tuple[int, ...],
         counts: Sequence[Dim],
-    ) -> None:
+    ) -> Expr:
         bounds = ShapeExpr(tuple(begin)), ShapeExpr(tuple(end))
         strides = None if set(steps) == {1} else steps
         for assumed in (False, True):
             part = self.emit(
                 "strided_slice",
-                self.value,
+                value,
                 *bounds,
                 axes=axes,
                 strides=strides,
                 assume_inbound=assumed,
             )
             if _known(part) and same_shape(part, tuple(counts)):
-                self.value = part
-                return
+                return part
         raise Unreadable("the extent of a slice is known only at run time")
 
     def look_up(self, evaluate: Evaluate) -> None:
@@ -163,8 +176,9 @@ class _Reading:
         index = self.indices[place]
         assert isinstance(index, Looked)
         axes = axes_in(index.index, self.frame.axes)
-        indices = evaluate(index.index, self.frame.among(axes))
-        self.value = self.emit("take", self.value, indices, axis=place)
+        read, mode = lookup_of(index.index, shape_of(self.value)[place])
+        indices = evaluate(read, self.frame.among(axes))
+        self.value = self.emit("take", self.value, indices, axis=place, mode=mode)
         self.looked = place, axes
 
     def spread(self) -> Labels:
@@ -176,6 +190,11 @@ class _Reading:
         return [*self.labels[:place], *axes, *self.labels[place + 1 :]]
 
 
+def _is_inside(first: Dim, count: Dim, extent: Dim) -> bool:
+    """Whether `count` places from `first` on are proven to be within `extent`."""
+    return dims.prove_ge(first, 0) and dims.prove_ge(extent, dims.add(first, count))
+
+
 def _runs(mixed: Sequence[int], rank: int) -> list[tuple[int, int]]:
     """Runs of dimensions that contain all of `mixed`, the shortest first."""
     first, last = min(mixed), max(mixed)
@@ -185,4 +204,3 @@ def _runs(mixed: Sequence[int], rank: int) -> list[tuple[int, int]]:
 
 def _known(value: Expr) -> bool:
     return getattr(value.struct_info, "dims", None) is not None
-

@@ -1,7 +1,7 @@
 """A loop function as a function of operators."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from relax_egraph.errors import IllFormed
@@ -9,17 +9,22 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bare_symbols
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.depth import deep
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Expr, Function, Tuple, Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, tensor
+from relax_egraph.passes.canonicalize_bindings import canonicalize_bindings
+from relax_egraph.passes.dead_code import remove_all_unused
 from relax_egraph.raising.elements import Splits
 from relax_egraph.raising.emitter import Emitter, same_shape
 from relax_egraph.raising.frame import Frame, Labels, placed
+from relax_egraph.raising.indices import digits
 from relax_egraph.raising.nests import ZERO, Nest, nests_of
 from relax_egraph.raising.reductions import reduction
 from relax_egraph.raising.slices import parts_of
 from relax_egraph.raising.unreadable import Unreadable
 from relax_egraph.raising.values import Values
-from relax_egraph.tir.expr import Buffer, Imm, TirVar, from_dim
+from relax_egraph.tir.expr import Buffer, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import PrimFunc
 
 KEPT = ("opaque", "tir.is_scheduled", "schedule")
@@ -60,21 +65,21 @@ def _read(function: PrimFunc) -> Function:
     free = (*function.scalars, *(s for s in function.symbols if s not in bound))
     sizes = tuple(dims.symbol(s) for s in dict.fromkeys(free))
     shapes = [Var("sizes", ShapeStructInfo(sizes))] if sizes else []
-    with builder.function("f", [*params, *shapes], {"private": True}):
+    with builder.function("f", [*params, *shapes]):
         with builder.dataflow():
             values = Values(Emitter(builder))
             values.tensors.update(zip(function.inputs, params, strict=True))
             _run(values, nests, frozenset(function.inputs))
-            results = [_result(values, b, params) for b in function.outputs]
-            whole = results[0] if len(results) == 1 else Tuple(tuple(results))
-            out = builder.emit_output(whole)
+            results = [_result(values, b) for b in function.outputs]
+            result = results[0] if len(results) == 1 else Tuple(tuple(results))
+            out = builder.emit_output(result)
         builder.emit_func_output(out)
-    read = builder.get()["f"]
-    assert isinstance(read, Function)
-    return read
+    whole = remove_all_unused(canonicalize_bindings(builder.get()))["f"]
+    assert isinstance(whole, Function)
+    return replace(whole, attrs={"private": True})
 
 
-def _result(values: Values, buffer: Buffer, params: Sequence[Var]) -> Expr:
+def _result(values: Values, buffer: Buffer) -> Expr:
     if buffer not in values.tensors:
         raise Unreadable(f"{buffer.name} is not stored")
     return values.tensors[buffer]
@@ -117,10 +122,10 @@ def _result_of(values: Values, nest: Nest) -> Expr:
     raise Unreadable(f"the indices of {nest.buffer.name} have too many digits")
 
 
-def _split(nest: Nest, axis: TirVar, size: dims.Dim) -> Nest:
+def _split(nest: Nest, axis: TirVar, size: Dim) -> Nest:
     """`nest` with two axes, the quotient and the rest by `size`, in place of `axis`."""
     high, low = TirVar(f"{axis.name}_high"), TirVar(f"{axis.name}_low")
-    axes: dict[TirVar, dims.Dim] = {}
+    axes: dict[TirVar, Dim] = {}
     for var, extent in nest.axes.items():
         if var is axis:
             axes[high], axes[low] = dims.floordiv(extent, size), size
@@ -134,21 +139,28 @@ def _value(values: Values, nest: Nest) -> Expr:
     frame = Frame(tuple(a for a in target if a is not None), nest.axes)
     if nest.reduced:
         value = reduction(values, nest, target)
-    elif any(True for _ in nest.accesses(nest.buffer)) and len([*nest.accesses(nest.buffer)]) > 1:
+    elif any(load.buffer is nest.buffer for load in loads(nest.value)):
         raise Unreadable(f"{nest.buffer.name} is stored where it was read")
     else:
         value = placed(values.emit, values.whole(nest.value, frame), frame.axes, target)
-    return value
+    return values.emit.reshape(value, nest.buffer.shape)
 
 
 def _target(nest: Nest) -> Labels:
-    """The axis of each dimension of the buffer, which the nest must fill once."""
+    """The axes of the buffer, each dimension of which the nest must fill once."""
     labels: list[TirVar | None] = []
     for index, extent in zip(nest.at, nest.buffer.shape, strict=True):
-        if isinstance(index, TirVar) and index in nest.axes and index not in labels:
-            labels.append(index)
-        elif index == ZERO and extent == 1:
-            labels.append(None)
-        else:
+        axes = (None,) if index == ZERO and extent == 1 else _filling(index, extent, nest)
+        if axes is None or any(a is not None and a in labels for a in axes):
             raise Unreadable(f"{nest.buffer.name} is stored at other places than its axes")
+        labels += axes
     return labels
+
+
+def _filling(index: TirExpr, extent: Dim, nest: Nest) -> tuple[TirVar, ...] | None:
+    """The axes that together run over a whole dimension of `extent`."""
+    if isinstance(index, TirVar) and index in nest.axes:
+        return (index,) if dims.equal(nest.axes[index], extent) else None
+    place = digits([index], [extent], nest.axes)
+    fills = place is not None and place.offset == 0 and dims.equal(place.count, extent)
+    return place.axes if place is not None and fills else None

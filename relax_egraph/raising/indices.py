@@ -1,4 +1,4 @@
-"""Indices of loads: constants, multiples of one axis, positions from tensors, and runs of digits."""
+"""Indices of loads: constants, multiples of one axis, lookups, and digits of a place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -115,19 +115,26 @@ def _atoms(value: Polynomial) -> list[str]:
     return [name for monomial, _ in value.terms for name in monomial]
 
 
-def digits(
-    indices: Sequence[TirExpr], shape: Sequence[Dim], extents: Loops
-) -> tuple[TirVar, ...] | None:
-    """The axes whose values are the digits of the row-major place of `indices` in `shape`.
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """A place in row-major order: `offset` plus the number whose digits are the values of `axes`.
 
-    Their extents fill the shape.  ``None`` if there are none.
+    It runs over `count` places.
     """
+
+    axes: tuple[TirVar, ...]
+    offset: Dim
+    count: Dim
+
+
+def digits(indices: Sequence[TirExpr], shape: Sequence[Dim], extents: Loops) -> Digits | None:
+    """The place of the element `indices` of `shape`, as digits; ``None`` if there are none."""
     flat: TirExpr | None = None
     for index, extent in zip(indices, shape, strict=True):
         flat = index if flat is None else flat * from_dim(extent) + index
     assert flat is not None
-    terms = linear(simplify_index(flat, extents), extents)
-    if terms is None or terms[1] != 0:
+    terms = linear(simplify_index(unclamped(flat, extents), extents), extents)
+    if terms is None:
         return None
     steps = dict(terms[0])
     order: list[TirVar] = []
@@ -139,7 +146,7 @@ def digits(
         order.insert(0, least[0])
         place = dims.mul(place, extents[least[0]])
         del steps[least[0]]
-    return tuple(order) if dims.equal(place, dims.product(shape)) else None
+    return Digits(tuple(order), terms[1], place)
 
 
 def divided(indices: Sequence[TirExpr], extents: Loops) -> tuple[TirVar, Dim] | None:

@@ -162,7 +162,9 @@ def _with_scalars(body: Stmt, allocs: Sequence[Buffer]) -> Store:
 
 
 def _plain(nest: Nest) -> Nest:
-    """`nest` without axes of extent 1 that its indices lack."""
+    """`nest` without axes of extent 1 that its indices lack, unless it accumulates over them."""
+    if any(load.buffer is nest.buffer for load in loads(nest.value)):
+        return nest
     used = frozenset[TirVar]().union(*map(variables, nest.at))
     unit = {v: ZERO for v, extent in nest.axes.items() if extent == 1 and v not in used}
     axes = {v: extent for v, extent in nest.axes.items() if v not in unit}

@@ -15,6 +15,8 @@ from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.passes.infra import module_pass
 from relax_egraph.passes.inline_functions import inlined
 from relax_egraph.raising.function import Reason, read
+from relax_egraph.raising.nests import nests_of
+from relax_egraph.raising.worth import kernels_of
 from relax_egraph.tir.stmt import PrimFunc
 
 
@@ -61,12 +63,27 @@ def _called(module: IRModule) -> dict[str, Function | Reason]:
         if name is not None and name not in called:
             callee = module.functions.get(name)
             if isinstance(callee, PrimFunc):
-                called[name] = read(callee)
+                called[name] = _worth_it(callee)
 
     for _, function in module.relax_functions():
         if not function.attrs.get("primitive"):
             post_order_visit(function, visit)
     return called
+
+
+def _worth_it(function: PrimFunc) -> Function | Reason:
+    """What `function` computes, unless that needs more kernels than it has nests."""
+    operators = read(function)
+    if isinstance(operators, Reason):
+        return operators
+    kernels, nests = kernels_of(operators), len(nests_of(function.body))
+    if kernels > nests:
+        return Reason(f"its operators need {kernels} kernels, its loops are {_nests(nests)}")
+    return operators
+
+
+def _nests(count: int) -> str:
+    return "one nest" if count == 1 else f"{count} nests"
 
 
 def _callee(expr: Expr) -> str | None:
@@ -108,7 +125,7 @@ class _Caller(ExprMutator):
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
         name = _callee(visited)
-        if name not in self._readable or not isinstance(visited, Call):
+        if name is None or name not in self._readable or not isinstance(visited, Call):
             return visited
         function = self._readable[name]
         _, operands, *scalars = visited.args

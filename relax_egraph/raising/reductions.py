@@ -1,10 +1,10 @@
 """Reductions as operators: contractions of two or more factors, and reductions of one tensor."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from string import ascii_lowercase
 
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import is_float, is_stored
+from relax_egraph.ir.dtypes import is_stored
 from relax_egraph.ir.expr import Expr, Tuple
 from relax_egraph.raising.frame import Frame, Labels, placed
 from relax_egraph.raising.indices import Along, axes_in, index_of
@@ -29,7 +29,9 @@ def reduction(values: Values, nest: Nest, target: Labels) -> Expr:
         raise Unreadable(f"it accumulates in {nest.buffer.dtype}")
     frame = Frame(tuple(a for a in target if a is not None), nest.axes)
     factors = _factors(term) if kind == "+" and term.dtype != "bool" else [term]
-    reduced = _contraction(values, factors, nest, frame) or _single(values, kind, term, nest, target)
+    reduced = _contraction(values, factors, nest, frame) or _single(
+        values, kind, term, nest, target
+    )
     result = placed(values.emit, *reduced, target)
     if reduced[0] in values.sums and result is not reduced[0]:
         known = values.sums[reduced[0]]
@@ -99,82 +101,79 @@ def _factors(term: TirExpr) -> list[TirExpr]:
 def _contraction(
     values: Values, factors: Sequence[TirExpr], nest: Nest, frame: Frame
 ) -> Reduced | None:
-    """A product of tensors, none of which has all axes; ``None`` if the term is no such product."""
+    """A product of tensors that differ in their axes; ``None`` if the term is no such product."""
     every = (*frame.axes, *nest.reduced)
-    grouped = _grouped(factors, every)
-    if grouped is None:
+    groups = _grouped(factors, every)
+    terms = [axes_in(g, every) for g in groups]
+    if len(groups) < 2 or {*every} != {a for axes in terms for a in axes}:
         return None
-    if len(grouped) == 2:
-        product = _matmul(values, grouped[0], grouped[1], nest, frame)
+    if len(groups) == 2 and len(nest.reduced) == 1:
+        product = _matmul(values, groups, nest, frame)
         if product is not None:
             return product
-    if len(every) > len(ascii_lowercase):
+    if len(every) > len(ascii_lowercase) or any(len(t) == len(every) for t in terms):
         return None
     letters = dict(zip(every, ascii_lowercase, strict=False))
-    terms = [axes_in(f, every) for f in grouped]
     written = ",".join("".join(letters[a] for a in axes) for axes in terms)
-    if not {*nest.reduced} <= {a for axes in terms for a in axes}:
-        return None
-    if not {*frame.axes} <= {a for axes in terms for a in axes}:
-        return None
     out = "".join(letters[a] for a in frame.axes)
-    whole = frame.among(every)
-    operands = [
-        values.whole(f, whole.among(axes)) for f, axes in zip(grouped, terms, strict=True)
-    ]
+    operands = [values.whole(g, frame.among(t)) for g, t in zip(groups, terms, strict=True)]
     result = values.emit("einsum", Tuple(tuple(operands)), subscripts=f"{written}->{out}")
     return result, frame.axes
 
 
-def _grouped(factors: Sequence[TirExpr], every: Sequence[TirVar]) -> list[TirExpr] | None:
-    """`factors`, with those that have the same axes, or fewer, joined to one another.
-
-    ``None`` if one of them has all axes, or if there is only one.
-    """
+def _grouped(factors: Sequence[TirExpr], every: Sequence[TirVar]) -> list[TirExpr]:
+    """`factors`, with those joined whose axes are the same, or fewer, unless they are vectors."""
     groups: list[TirExpr] = []
     for factor in factors:
         axes = {*axes_in(factor, every)}
         for k, group in enumerate(groups):
             own = {*axes_in(group, every)}
-            if axes <= own or own <= axes:
+            if not _is_vector(group, own, factor, axes) and (axes <= own or own <= axes):
                 groups[k] = binary("*", group, factor)
                 break
         else:
             groups.append(factor)
-    if len(groups) < 2 or any(len(axes_in(g, every)) == len(every) for g in groups):
-        return None
     return groups
 
 
-def _matmul(
-    values: Values, a: TirExpr, b: TirExpr, nest: Nest, frame: Frame
-) -> Reduced | None:
-    """``R.matmul`` of `a` and `b`, if one axis is summed that both have."""
-    if len(nest.reduced) != 1 or not is_float(a.dtype):
-        return None
+def _is_vector(
+    group: TirExpr, own: Collection[TirVar], factor: TirExpr, axes: Collection[TirVar]
+) -> bool:
+    """Whether two different tensors are multiplied, one of which has a single axis."""
+    are_loads = isinstance(group, BufferLoad) and isinstance(factor, BufferLoad)
+    return are_loads and group != factor and min(len(own), len(axes)) == 1
+
+
+def _matmul(values: Values, factors: Sequence[TirExpr], nest: Nest, frame: Frame) -> Reduced | None:
+    """``R.matmul`` of two factors that both have the single axis that is summed."""
     (k,) = nest.reduced
     every = (*frame.axes, k)
-    left, right = axes_in(a, every), axes_in(b, every)
-    if k not in left or k not in right:
+    if not all(k in axes_in(f, every) for f in factors):
         return None
-    rows = [x for x in frame.axes if x in left and x not in right]
-    columns = [x for x in frame.axes if x in right and x not in left]
-    shared = [x for x in frame.axes if x in left and x in right]
-    if columns and rows and frame.axes[-1] in rows:
-        a, b, rows, columns = b, a, columns, rows
-    if len(columns) > 1 or len(rows) + len(columns) + len(shared) < len(frame.axes):
-        return None
-    if shared and len(rows) > 1:
-        return None
-    if not rows and columns:  # a row times a matrix
-        a, b, rows, columns = a, b, rows, columns
-    x_axes = (*shared, *rows, k)
-    y_axes = (*shared, k, *columns)
-    if shared and not (rows and columns):
-        return None
-    x = values.whole(a, frame.among(x_axes))
-    y = values.whole(b, frame.among(y_axes))
-    return values.emit("matmul", x, y), (*shared, *rows, *columns)
+    rows, columns = (
+        [a for a in axes_in(f, frame.axes) if a not in axes_in(other, frame.axes)]
+        for f, other in (factors, factors[::-1])
+    )
+    left, right = factors
+    if rows and columns and frame.axes.index(rows[-1]) > frame.axes.index(columns[-1]):
+        left, right, rows, columns = right, left, columns, rows
+    if not columns and len(axes_in(right, every)) > 1:
+        left, right, rows, columns = right, left, columns, rows
+    last = (*rows[-1:], *columns[-1:])
+    batch = tuple(a for a in frame.axes if a not in last)
+    if not columns:
+        if len(axes_in(right, every)) > 1:
+            return None
+        batch, last = (), frame.axes
+        x, y = frame.among((*frame.axes, k)), frame.among((k,))
+    elif not rows:
+        if len(axes_in(left, every)) > 1:
+            return None
+        x, y = frame.among((k,)), frame.among((*batch, k, *last))
+    else:
+        x, y = frame.among((*batch, rows[-1], k)), frame.among((*batch, k, columns[-1]))
+    product = values.emit("matmul", values.of(left, x), values.of(right, y))
+    return product, (*batch, *last)
 
 
 def _single(values: Values, kind: str, term: TirExpr, nest: Nest, target: Labels) -> Reduced:

@@ -94,5 +94,5 @@ def _written(dtype: str) -> Iterator[Pattern]:
                 expr = scalar(*holes)
             except (NotLowerable, TypeError):
                 continue  # the operator has no operands of this dtype
-            if variables(expr) == {*holes} and not isinstance(expr, TirVar):
+            if variables(expr) == frozenset(holes) and not isinstance(expr, TirVar):
                 yield Pattern(name, expr, holes)

@@ -1,5 +1,6 @@
 """Expressions as operators: the value of an expression at all points of a frame is a tensor."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import is_stored
 from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr, Tuple, const
 from relax_egraph.raising.elements import element
 from relax_egraph.raising.emitter import Emitter
@@ -29,6 +31,9 @@ from relax_egraph.tir.expr import (
     from_dim,
 )
 from relax_egraph.tir.rewrite import substitute
+
+MOST_EXACT = 1 << 53
+"""The greatest magnitude up to which a float, as padding is written, is any integer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,8 @@ class Values:
         their buffers.
         """
         match expr:
-            case Imm(value=value, dtype=dtype):
-                return const(np.asarray(value, np.dtype(dtype)))
+            case Imm():
+                return _literal(expr)
             case BufferLoad(buffer=buffer):
                 if buffer not in self.tensors:
                     raise Unreadable(f"{buffer.name} is read before it is stored")
@@ -126,13 +131,17 @@ class Values:
             return self._joined(cut, frame, sure)
         sure = sure and not choice.lazy
         condition = self.of(choice.condition, frame, True)
-        return self.emit("where", condition, self.of(choice.a, frame, sure), self.of(choice.b, frame, sure))
+        return self.emit(
+            "where", condition, self.of(choice.a, frame, sure), self.of(choice.b, frame, sure)
+        )
 
     def _padded(
         self, choice: Select, frame: Frame, box: Mapping[TirVar, tuple[Dim, Dim]], sure: bool
     ) -> Expr | None:
         """``R.nn.pad`` of the value in a box, where the number around it is a float."""
         assert isinstance(choice.b, Imm)
+        if abs(choice.b.value) > MOST_EXACT and choice.b.dtype in ("int64", "uint64"):
+            return None
         widths: list[int] = []
         for axis in frame.axes:
             first, end = box.get(axis, (0, frame.extents[axis]))
@@ -168,6 +177,16 @@ class Values:
             moved = {cut.axis: inner.axes[place] + from_dim(first)}
             parts.append(self.whole(substitute(value, moved), inner, sure))
         return parts[0] if len(parts) == 1 else self.emit("concat", Tuple(tuple(parts)), axis=place)
+
+
+def _literal(literal: Imm) -> Expr:
+    """A constant; literals of storage types are exact, as loops compute in a wider dtype."""
+    with np.errstate(over="ignore"):
+        value = np.asarray(literal.value).astype(np.dtype(literal.dtype))
+    rounded = is_stored(literal.dtype) and float(value) != literal.value
+    if rounded and not math.isnan(literal.value):
+        raise Unreadable(f"{literal.value} is no {literal.dtype}")
+    return const(value)
 
 
 def _is_count(divisor: TirExpr, count: Dim) -> bool:

@@ -30,8 +30,10 @@ MAY_IMPORT = {
     "frontends": {"passes", "ir", "onnx"},
     "calibrate": {"build", "extract", "ir", "lower", "tir", "vm"},
     "optimize": {
-        *("egraph", "extract", "lower.library", "lower.jit.object_cache", "passes", "ir", "rules"),
+        *("egraph", "extract", "lower.library", "lower.jit.object_cache", "passes", "ir"),
+        *("raising", "rules"),
     },
+    "raising": {"lower.legalize", "passes", "tir", "ir"},
     "build": {"loading", "lower", "vm", "passes", "tir", "ir"},
     "loading": {"lower.jit", "lower.runtime", "vm", "ir.run_time"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
