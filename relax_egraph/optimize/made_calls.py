@@ -1,5 +1,6 @@
 """The calls of functions below the graph that rules of a user make: their functions and prices."""
 
+import re
 from collections.abc import Iterator
 
 from relax_egraph.egraph.engine import RuleBook
@@ -11,6 +12,8 @@ from relax_egraph.extract import Prices
 from relax_egraph.ir.expr import ExternFunc, Function
 from relax_egraph.ir.module import IRModule
 from relax_egraph.rules import Rules
+
+_CALL_TIR = re.compile(r'\(R\.call_tir\s+"([^"]+)"')
 
 
 def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> None:
@@ -37,6 +40,12 @@ def with_loop_functions(prepared: IRModule, module: IRModule, rules: Rules) -> I
         return prepared
     loops = {n: f for n, f in module.functions.items() if not isinstance(f, Function)}
     return IRModule({**loops, **prepared.functions})
+
+
+def named_loops(rules: Rules) -> frozenset[str]:
+    """The loop functions that `rules` of a user name, which are called by these names."""
+    texts = (text for _, text in rules.files)
+    return frozenset(name for text in texts for name in _CALL_TIR.findall(text))
 
 
 def stated_functions(book: RuleBook) -> frozenset[ExternFunc]:

@@ -14,7 +14,7 @@ from relax_egraph.ir.operators import Operators, in_force
 from relax_egraph.ir.tolerance import tolerance_of, with_tolerance
 from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.optimize.inlining import inline_by_price
-from relax_egraph.optimize.made_calls import with_loop_functions
+from relax_egraph.optimize.made_calls import named_loops, with_loop_functions
 from relax_egraph.optimize.session import Session
 from relax_egraph.passes import (
     PassContext,
@@ -70,10 +70,12 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
     """
     pricing = Pricing(session.profile or REFERENCE_PROFILE, session.hints, session.prices)
     current = check_claims_assuming(assumed or Assumptions())(module)
+    rules = read(session.rules)
+    named = named_loops(rules)
     steps: list[Step] = []
     for step in (
         refine_parameters,
-        read_loops,
+        read_loops(named),
         inline_by_price(pricing),
         refine_parameters,
         name_extents,
@@ -85,8 +87,8 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
             before, current = current, step(current)
             if changed := tuple(_changed(before, current)):
                 steps.append(Step(step.name, changed))
-    opaque = opaque_functions(current)
-    current = with_loop_functions(current, module, read(session.rules))
+    opaque = opaque_functions(current, named)
+    current = with_loop_functions(current, module, rules)
     return Prepared(_with_tolerance(current, session.tolerance), tuple(steps), opaque)
 
 

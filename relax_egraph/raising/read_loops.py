@@ -1,7 +1,8 @@
 """The pass that replaces calls of loop functions by operators."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bind, implies, substituted
@@ -12,26 +13,31 @@ from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo
 from relax_egraph.ir.walk import post_order_visit
-from relax_egraph.passes.infra import module_pass
+from relax_egraph.passes.infra import Pass
 from relax_egraph.passes.inline_functions import inlined
 from relax_egraph.raising.function import Reason, read
 from relax_egraph.raising.nests import nests_of
 from relax_egraph.raising.worth import kernels_of
 from relax_egraph.tir.stmt import PrimFunc
 
+NAMED = Reason("rules name it")
 
-@module_pass(name="read_loops")
-def read_loops(module: IRModule) -> IRModule:
-    """Replace calls of loop functions by the operators that compute the same.
+
+def read_loops(named: Collection[str] = ()) -> Pass:
+    """A pass that replaces calls of loop functions by the operators that compute the same.
 
         y = R.call_tir(cls.twice, (x,), out_sinfo=R.Tensor((n, m), "float32"))
         -->
         y = R.multiply(x, R.const(2.0, "float32"))
 
     A function that is no composition of operators stays, and so does one with a schedule or the
-    attribute ``opaque``: see `opaque_functions`.
+    attribute ``opaque``, and one that rules have `named`: see `opaque_functions`.
     """
-    called = _called(module)
+    return Pass("read_loops", 0, partial(_read_loops, named=named))
+
+
+def _read_loops(module: IRModule, named: Collection[str]) -> IRModule:
+    called = _called(module, named)
     readable = {n: f for n, f in called.items() if isinstance(f, Function)}
     if not readable:
         return module
@@ -49,12 +55,12 @@ def read_loops(module: IRModule) -> IRModule:
     return replace(best, functions=_without(kept, readable))
 
 
-def opaque_functions(module: IRModule) -> Mapping[str, str]:
-    """The loop functions that `module` calls and that are no operators, each with the reason."""
-    return {n: r.text for n, r in _called(module).items() if isinstance(r, Reason)}
+def opaque_functions(module: IRModule, named: Collection[str] = ()) -> Mapping[str, str]:
+    """The loop functions that `module` calls and that stay as they are, each with the reason."""
+    return {n: r.text for n, r in _called(module, named).items() if isinstance(r, Reason)}
 
 
-def _called(module: IRModule) -> dict[str, Function | Reason]:
+def _called(module: IRModule, named: Collection[str]) -> dict[str, Function | Reason]:
     """What each loop function computes that a function of operators calls."""
     called: dict[str, Function | Reason] = {}
 
@@ -63,7 +69,7 @@ def _called(module: IRModule) -> dict[str, Function | Reason]:
         if name is not None and name not in called:
             callee = module.functions.get(name)
             if isinstance(callee, PrimFunc):
-                called[name] = _worth_it(callee)
+                called[name] = NAMED if name in named else _worth_it(callee)
 
     for _, function in module.relax_functions():
         if not function.attrs.get("primitive"):

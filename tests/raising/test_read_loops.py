@@ -224,3 +224,13 @@ def test_a_function_that_is_no_operators_stays_and_the_report_says_why(reason: s
     assert explained.opaque == {"f": reason}
     assert f"f stays as it is: {reason}" in str(explained)
     assert census(explained.module).operators["call_tir"] == 1
+
+
+def test_a_function_that_rules_name_stays() -> None:
+    module = rx.parse(PAIRS["a function between operators"][0])
+    rule = '(rewrite (R.call_tir "twice" (vec-of x)) (R.add x x) :name "twice-as-sum")'
+
+    explained = rx.explain(module, [rule])
+
+    assert explained.opaque == {"twice": "rules name it"}
+    assert explained.rules["twice-as-sum"] == 1
