@@ -20,6 +20,7 @@ from relax_egraph.ir.expr import Binding, Call, DataflowBlock, DataflowVar, Func
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.passes import Sequential, fold_shapes, remove_all_unused
+from tests.support.random_loop_calls import by_numpy
 from tests.support.random_programs import random_program
 from tests.support.random_writer import PACKED, SAMPLE
 from tests.support.rounding import assert_within, bounds, leaves
@@ -296,10 +297,10 @@ def test_regions_in_order_are_the_block(seed: int) -> None:
     assert_well_formed(ordered)
     inputs = program.inputs({s: SAMPLE[s] for s in program.symbols})
     try:
-        expected = evaluate(program.module, "main", *inputs, packed=PACKED)
+        expected = evaluate(program.module, "main", *inputs, packed=PACKED, prim_func=by_numpy)
     except RunError:
         return
-    found = evaluate(ordered, "main", *inputs, packed=PACKED)
+    found = evaluate(ordered, "main", *inputs, packed=PACKED, prim_func=by_numpy)
     for a, b in zip(leaves(found), leaves(expected), strict=True):
         np.testing.assert_array_equal(a, b, strict=True)
 
@@ -313,9 +314,9 @@ def test_programs_in_small_regions_mean_the_same(seed: int) -> None:
 
     assert_well_formed(best)
     try:
-        expected = bounds(program.module, inputs, PACKED)
+        expected = bounds(program.module, inputs, PACKED, prim_func=by_numpy)
     except RunError:
         return
-    found = evaluate(best, "main", *inputs, packed=PACKED)
+    found = evaluate(best, "main", *inputs, packed=PACKED, prim_func=by_numpy)
     if expected is not None:
         assert_within(found, expected, "in small regions")

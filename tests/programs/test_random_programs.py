@@ -29,6 +29,7 @@ from relax_egraph.passes import (
 )
 from relax_egraph.passes.refine_shapes import refine_shapes
 from relax_egraph.script import print_module
+from tests.support.random_loop_calls import by_numpy
 from tests.support.random_programs import RandomProgram, random_program
 from tests.support.random_writer import PACKED, SAMPLE
 from tests.support.rounding import assert_same, assert_within, bounds, leaves
@@ -99,14 +100,14 @@ def check(program: RandomProgram, folder: Path, *, fast_math: bool = False) -> N
         inputs = program.inputs(values)
         before = [x.copy() for x in inputs]
         try:
-            expected = bounds(module, inputs, PACKED, fast=fast_math)
+            expected = bounds(module, inputs, PACKED, fast=fast_math, prim_func=by_numpy)
         except RunError:  # a claim that is false for these sizes; where nothing reads it, it may go
             for machine in machines.values():
                 with suppress(RunError):
                     machine["main"](*inputs)
             continue
         results = {name: machine["main"](*inputs) for name, machine in machines.items()}
-        results["evaluated"] = evaluate(best, "main", *inputs, packed=PACKED)
+        results["evaluated"] = evaluate(best, "main", *inputs, packed=PACKED, prim_func=by_numpy)
         for x, y in zip(inputs, before, strict=True):
             assert_same(x, y)
         for name, result in results.items():
@@ -132,13 +133,15 @@ def check_passes(program: RandomProgram) -> None:
     """Hold each pass alone to the program's values: to the last bit, for none reorders sums."""
     inputs = program.inputs(points(program)[0])
     try:
-        expected = leaves(evaluate(program.module, "main", *inputs, packed=PACKED))
+        expected = leaves(
+            evaluate(program.module, "main", *inputs, packed=PACKED, prim_func=by_numpy)
+        )
     except RunError:
         return
     for transform in PASSES:
         after = transform(program.module)
         assert_well_formed(after)
-        found = leaves(evaluate(after, "main", *inputs, packed=PACKED))
+        found = leaves(evaluate(after, "main", *inputs, packed=PACKED, prim_func=by_numpy))
         for number, (have, want) in enumerate(zip(found, expected, strict=True)):
             what = f"{transform.name}: result {number}"
             assert_same(have, want, what)

@@ -6,6 +6,7 @@ from relax_egraph.errors import IllTyped
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, If, SeqExpr, Var
 from relax_egraph.ir.struct_info import tensor
+from tests.support.random_loop_calls import by_numpy
 from tests.support.random_steps import STEPS
 from tests.support.random_writer import PACKED, Array, Rejected, Writer
 
@@ -69,7 +70,7 @@ def call_of_layer(w: Writer) -> Expr:
         raise Rejected
     x = w.choice(fit)
     value = Call(GlobalVar(LAYER, function.struct_info), (x,), struct_info=function.ret_struct_info)
-    result = evaluate(module, LAYER, w.sample(x), packed=PACKED)
+    result = evaluate(module, LAYER, w.sample(x), packed=PACKED, prim_func=by_numpy)
     return w.enter(w.builder.emit(value), result)
 
 

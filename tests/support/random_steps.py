@@ -23,6 +23,7 @@ from tests.support.random_formulas import (
     softmax_written_out,
 )
 from tests.support.random_instances import instance, shape_value
+from tests.support.random_loop_calls import call_of_loops
 from tests.support.random_networks import part_of_network
 from tests.support.random_writer import Rejected, Writer, dtype_of, shape_of
 
@@ -299,6 +300,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     *((1, f) for f in (gelu_written_out, centred)),
     (4, cast_unknown),
     (2, shape_value),
+    (12, call_of_loops),
     (100, instance),
     (40, part_of_network),
 )

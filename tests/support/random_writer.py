@@ -16,7 +16,7 @@ import numpy.typing as npt
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.apply import apply_op
-from relax_egraph.ir.block_builder import BlockBuilder, call
+from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float, is_signed
 from relax_egraph.ir.expr import (
@@ -39,6 +39,7 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
 )
 from relax_egraph.ir.walk import children
+from relax_egraph.tir.block_builder import BlockBuilder
 from tests.support.ops.case import Case
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -205,9 +206,14 @@ class Writer:
             sample = self.sample(value)
         except RunError:
             raise Rejected from None
+        return self.emit_sampled(value, sample)
+
+    def emit_sampled(self, value: Expr, sample: Any) -> Expr:
+        """As `emit`, of a value whose `sample` is known."""
         self._check(value.struct_info, sample)
         self._alive.append(value)
-        self._read.update(map(id, children(value)))
+        for child in children(value):
+            self._read.update(map(id, (child, *children(child))))
         return self.enter(self.builder.emit(value), sample)
 
     def cast(self, value: Expr, info: TensorStructInfo) -> Expr:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dtypes
 from relax_egraph.ir.block_builder import call_packed
-from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.evaluate import RunPrimFunc, evaluate
 from relax_egraph.ir.expr import (
     Binding,
     Block,
@@ -153,20 +153,30 @@ def _largest(x: Array) -> Array:
 
 
 def bounds(
-    module: IRModule, inputs: Sequence[Array], packed: Packed, *, fast: bool = False
+    module: IRModule,
+    inputs: Sequence[Array],
+    packed: Packed,
+    *,
+    fast: bool = False,
+    prim_func: RunPrimFunc | None = None,
 ) -> list[Bounds] | None:
     """The bounds of each tensor that ``main`` returns, for class ``fast`` if `fast`.
 
+    Loop functions are called by `prim_func`.
+
     ``None`` if noise makes the program fail, or return another shape.
     """
-    exact = leaves(evaluate(module, "main", *inputs, packed=packed))
+    exact = leaves(evaluate(module, "main", *inputs, packed=packed, prim_func=prim_func))
     rough = noisy(module)
     runs: list[list[Array]] = []
     for seed in range(RUNS):
         change = noise(seed, fast=fast)
         functions = {NOISE: change, NOISE_BETWEEN: finite(change)}
         try:
-            result = evaluate(rough, "main", *map(change, inputs), packed={**packed, **functions})
+            packed_too = {**packed, **functions}
+            result = evaluate(
+                rough, "main", *map(change, inputs), packed=packed_too, prim_func=prim_func
+            )
         except RunError:
             return None
         runs.append(leaves(result))
