@@ -17,7 +17,7 @@ from relax_egraph.egraph.commands import run_text
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.constructors import Constructor, constructor_of, constructors
 from relax_egraph.egraph.node import OPAQUE
-from relax_egraph.egraph.rulebook.vocabulary import Param
+from relax_egraph.egraph.rulebook.vocabulary import USES, Param
 from relax_egraph.egraph.view import ClassId, ENode, View
 from relax_egraph.ir.struct_info import Shape
 
@@ -33,6 +33,7 @@ def load_view(egraph: EGraph, view: View, absent: Collection[str] = ()) -> None:
     left out.  Raises ``ValueError`` if an attribute is not canonical or a shape operand is unknown.
     """
     loading = _Loading()
+    _load_uses(loading, view, frozenset(absent))
     for number, eclass in view.classes.items():
         if eclass.sort == "kernel":
             raise ValueError(f"class {number} is a kernel: only tensors are loaded")
@@ -64,6 +65,29 @@ def load_view(egraph: EGraph, view: View, absent: Collection[str] = ()) -> None:
     folder = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with TemporaryDirectory(dir=folder) as scratch:
         run_text(egraph, "\n".join(loading.program(Path(scratch))))
+
+
+def _load_uses(loading: "_Loading", view: View, absent: frozenset[str]) -> None:
+    """Add how often the program uses each of its values, and which are for one value alone.
+
+    A view that was saturated before is no program: its values have several forms.
+    """
+    is_program = all(len(eclass.nodes) == 1 for eclass in view.classes.values())
+    if not is_program or absent.issuperset(USES):
+        return
+    users: dict[ClassId, list[ClassId]] = {number: [] for number in view.classes}
+    for user, eclass in view.classes.items():
+        for node in eclass.nodes:
+            for operand in node.operands:
+                users[operand].append(user)
+    for number, of in users.items():
+        if view.classes[number].sort != "tensor":
+            continue
+        if "uses-of" not in absent:
+            loading.fact("uses-of", number, ("i64", len(of) + view.roots.count(number)))
+        alone = len({*of}) == 1 and "only-used-by" not in absent
+        if alone and number not in view.roots and view.classes[of[0]].sort == "tensor":
+            loading.fact("only-used-by", number, ("Tensor", of[0]))
 
 
 Column = tuple[str, int | float]
@@ -146,7 +170,7 @@ class _Loading:
 
 
 _FUNCTIONS = {"rank-of", "const-scalar", "source-index", "magnitude-of"}
-_RELATIONS = {"shape-claim", "dtype-claim", "is-const", "within-tolerance", "elements-of"}
+_RELATIONS = {"shape-claim", "dtype-claim", "is-const", "within-tolerance", "elements-of", *USES}
 
 
 def _body(number: int, sorts: tuple[str, ...]) -> str:

@@ -14,6 +14,7 @@ from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import Options, check_rule, options_of
 from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source, form_of
 from relax_egraph.egraph.rulebook.guards import expand
+from relax_egraph.egraph.rulebook.named_attributes import with_all_attributes
 from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, Statement
@@ -73,7 +74,7 @@ def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> 
         declare(form, source, scope)
         entry: Entry = Statement(form)
     elif form.head in RULES:
-        form = written_out(form, source, scope)
+        form = written_out(with_all_attributes(form, source), source, scope)
         checked = check_rule(form, source, scope) if trial else options_of(form, source)
         entry = _rule(checked, source, scope)
         if entry.ruleset not in scope.rulesets:

@@ -20,7 +20,7 @@ from relax_egraph.egraph.rulebook.forms import Tree, atoms, forms_in
 from relax_egraph.egraph.rulebook.generate import generated
 from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import WRITTEN_BY_RULES, declarations_in
-from relax_egraph.egraph.rulebook.vocabulary import operators, vocabulary_table
+from relax_egraph.egraph.rulebook.vocabulary import USES, operators, vocabulary_table
 from relax_egraph.ir.operators import by_operators
 from relax_egraph.rules import FACTS
 
@@ -73,7 +73,7 @@ class Relevance:
         """
         names = set(present)
         missing = self._unreached(names)
-        return frozenset(missing | self._unread(missing, names))
+        return frozenset(missing | self._unread(missing, names) | self._unasked(missing, names))
 
     def _unreached(self, present: set[str]) -> set[str]:
         names = set(present)
@@ -110,6 +110,14 @@ class Relevance:
         while used := {n for u in rules if not u.makes <= unread for n in u.facts & unread}:
             unread -= used
         return unread
+
+    def _unasked(self, missing: Collection[str], asked: Collection[str]) -> set[str]:
+        """The facts of `USES` that no rule reads, of those that can fire."""
+        rules = (entry for entry in self.entries if isinstance(entry, Rule))
+        every = (needed for rule in rules for needed in _names(rule).needs)
+        return {*self._declared.intersection(USES)}.difference(
+            asked, *(n for n in every if n.isdisjoint(missing))
+        )
 
     @cached_property
     def _deduced(self) -> frozenset[str]:

@@ -129,6 +129,9 @@ _DIMS = (
     _declare("constructor", "DimMod a:Dim b:Dim", "Dim", "a mod b"),
 )
 
+USES = ("uses-of", "only-used-by")
+"""Facts about the program that are loaded for rules that read them."""
+
 DIM_OPERATORS: Mapping[str, Sign] = {
     "DimAdd": "+",
     "DimMul": "*",
@@ -163,6 +166,18 @@ _FACTS = (
         "within-tolerance x:Tensor dtype:String axis:i64",
         "Unit",
         "constant x, stored as dtype with a scale for all along axis, is within the tolerance",
+    ),
+    _declare(
+        "relation",
+        "uses-of x:Tensor n:i64",
+        "Unit",
+        "the program uses x, a value that it has, in n places; an output is one",
+    ),
+    _declare(
+        "relation",
+        "only-used-by x:Tensor y:Tensor",
+        "Unit",
+        "the program uses x for y alone, and x is no output",
     ),
     _declare("relation", "is-float x:Tensor", "Unit", "the elements are float32 or float64"),
     _declare("function", "numel-of x:Tensor", "Dim", "the number of elements"),

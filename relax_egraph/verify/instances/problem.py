@@ -37,7 +37,8 @@ class Problem:
 
     `producers` are the applications by result.  `elements` are the tensors in a ``Tensors``
     variable, `scalars` the tensors with one known value, which may be a variable, and `positions`
-    the tensors whose position in the program a rule reads.  `names` maps variables to their
+    the tensors whose position in the program a rule reads; `uses` are facts about the program that
+    it reads, which an instance claims.  `names` maps variables to their
     representatives.
     """
 
@@ -48,6 +49,7 @@ class Problem:
     scalars: Mapping[str, Arg]
     constants: frozenset[str]
     positions: Mapping[str, Arg]
+    uses: tuple[Apply, ...]
     producers: Mapping[str, Application]
     shapes: Mapping[str, Arg]
     dtypes: Mapping[str, Arg]
@@ -68,7 +70,7 @@ class Problem:
                 self._need(arg, sorts)
         for arg in (*self.scalars, *self.constants, *self.positions, *self.scalars.values()):
             self._need(arg, sorts)
-        for arg in self.positions.values():
+        for arg in (*self.positions.values(), *(a for use in self.uses for a in use.args)):
             self._need(arg, sorts)
         return sorts
 

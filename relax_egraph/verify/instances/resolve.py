@@ -75,6 +75,7 @@ class _Resolving:
             scalars={str(bake(t)): bake(c) for t, c in facts.scalars.items()},
             constants=frozenset(str(bake(t)) for t in facts.constants),
             positions={str(bake(t)): bake(i) for t, i in facts.positions.items()},
+            uses=tuple(replace(u, args=tuple(map(bake, u.args))) for u in facts.uses),
             producers=producers,
             shapes=shapes,
             dtypes=dtypes,
@@ -182,6 +183,8 @@ class _Resolving:
                     facts.premises.append(apply)
                 case "source-index" if other is not None:
                     facts.positions[x] = other
+                case "uses-of" | "only-used-by":
+                    facts.uses.append(apply)
                 case head if head.startswith(("R.", "K.")) or head in ("Leaf", "Value"):
                     pass
                 case "vec-of" | "vec-get" | "vec-length" if self.on_tensors(apply):
@@ -272,6 +275,7 @@ class _Facts:
     scalars: dict[str, Arg] = field(default_factory=dict[str, Arg])
     constants: set[str] = field(default_factory=set[str])
     positions: dict[str, Arg] = field(default_factory=dict[str, Arg])
+    uses: list[Apply] = field(default_factory=list[Apply])
 
 
 _FUNCTIONS = ("shape-of", "dtype-of", "rank-of", "numel-of", "const-scalar", "source-index")

@@ -59,8 +59,15 @@ class Program:
         problem = instance.problem
         roots = [n.result for n in problem.nodes if not n.built]
         roots += [*problem.scalars, *problem.constants, *problem.positions]
+        roots += [str(a) for use in problem.uses for a in use.args if problem.tensors(a)]
         for variable in dict.fromkeys(roots):
             self._number(variable, instance, numbers)
+        for use in problem.uses:
+            args = (
+                f"t{numbers[str(a)]}" if problem.tensors(a) else str(instance.get(a))
+                for a in use.args
+            )
+            self.texts[-1].append(f"({use.head} {' '.join(args)})")
         positions = {
             numbers[t]: instance.get(i)
             for t, i in problem.positions.items()
