@@ -39,7 +39,7 @@ def _find_blame(view: View, book: RuleBook, nodes: int) -> str | None:
     egraph = new_egraph()
     for text in book.program.texts:
         run_text(egraph, text)
-    load_view(egraph, view)
+    load_view(egraph, view, book.absent)
     sizes = deduced(egraph, run_text(egraph, DEDUCE))
     bounded(egraph)
     together = [rule for rule in book.rewrites if rule.ruleset not in OWN_PHASE]

@@ -67,7 +67,7 @@ def _repeated(done: Saturating, path: Path) -> tuple[Mapping[str, Any], Mapping[
     course = Course(report.bans, tuple(halts))
     schedule = tuple(replace(phase, seconds=inf) for phase in done.schedule())
     with no_collection(), prepared(book.program) as egraph:
-        load_view(egraph, done.view)
+        load_view(egraph, done.view, book.absent)
         before = _statistics(egraph, path)
         budget = replace(done.budget, seconds=inf)
         again = Run(egraph, done.view, book, budget, course, inf, untold, counted=True)

@@ -26,11 +26,11 @@ _DEPEND_ON_OPERANDS = frozenset(
 """Attributes whose canonical value depends on the operands, if they are left out."""
 
 
-def with_all_attributes(tree: Tree, source: Source) -> Tree:
+def with_all_attributes(tree: Form, source: Source) -> Form:
     """`tree` with every attribute in its place; raises `RuleError`."""
-    if not isinstance(tree, Form):
-        return tree
-    items = tuple(with_all_attributes(item, source) for item in tree.items)
+    items = tuple(
+        with_all_attributes(item, source) if isinstance(item, Form) else item for item in tree.items
+    )
     prefix, _, name = tree.head.partition(".")
     if prefix in ("R", "K") and name in operators() and any(map(_is_name, tree.items[1:])):
         items = (items[0], *_arguments(operators()[name].op, items[1:], tree, source))
