@@ -8,7 +8,7 @@ assembly_text(module)    # what becomes of that on this processor
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relax_egraph.base.parameters import FLAG, NAME, check, collection, takes
+from relax_egraph.base.parameters import FLAG, NAME, check, collection, optional, takes
 from relax_egraph.base.signatures import readable
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.collection import no_collection
@@ -32,15 +32,21 @@ from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.promises import KEY, promises_text
 
 _TARGETS = collection('a sequence of processors, such as ["native"]', NAME)
-_BUILD = {"module": MODULE, "targets": _TARGETS, "portable": FLAG}
+_BUILD = {"module": MODULE, "targets": _TARGETS, "target": optional(NAME), "portable": FLAG}
 """Checked within `build`: what wraps a function holds its arguments, and so their weights."""
 
 
 @readable
 def build(
-    module: IRModule, targets: Sequence[str] = ("native",), *, portable: bool = False
+    module: IRModule,
+    targets: Sequence[str] = ("native",),
+    *,
+    target: str | None = None,
+    portable: bool = False,
 ) -> Executable:
     """Compile `module` for processors: this one, ``"generic"``, ``"x86-64-v3"``, ``"znver4"``.
+
+    `target` is the only one, instead of `targets`.
 
     The executable runs where the system is the same and one of `targets` is no more than what the
     processor has; if it is `portable`, elsewhere too: it then has LLVM texts, of which machine code
@@ -49,8 +55,10 @@ def build(
     Raises `IllFormed` for a module that breaks a law of the IR, `NotLowerable` for a loop function
     that no machine code is written for, ``ValueError`` for a name that LLVM does not know.
     """
-    check(_BUILD, {"module": module, "targets": targets, "portable": portable})
-    chosen = list(dict.fromkeys(map(processor, targets))) + ([ANY] if portable else [])
+    options = {"targets": targets, "target": target, "portable": portable}
+    check(_BUILD, {"module": module, **options})
+    wanted = targets if target is None else (target,)
+    chosen = list(dict.fromkeys(map(processor, wanted))) + ([ANY] if portable else [])
     with deep(IllFormed, "the module is nested too deeply"), no_collection():
         assert_well_formed(module)
         staged = TO_STAGES(module)

@@ -4,13 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from relax_egraph.ir.message import counted
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closure:
     """``function(*args, *captured)``; `function` is not a closure itself."""
 
     function: Callable[..., Any]
     captured: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        bound = counted(len(self.captured), "last argument")
+        return f"<closure of {self.function!r}, which binds its {bound}>"
 
     def __call__(self, *args: Any) -> Any:
         """Call the function with `args` as its first arguments."""

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from relax_egraph.base.parameters import collection, takes
 from relax_egraph.errors import IllFormed
 from relax_egraph.vm.bytecode import (
     IMMEDIATE_MAX,
@@ -67,6 +68,7 @@ class Label:
 class ExecBuilder:
     """Builds an `Executable` function by function; `constants` are the initial constants."""
 
+    @takes(constants=collection("a sequence of constants"))
     def __init__(self, constants: Sequence[ConstantValue] = ()) -> None:
         self._functions: list[VMFunction] = []
         self._words: list[int] = []

@@ -36,12 +36,16 @@ class Segment:
     first: tuple[int, Any, Any, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Entry:
     """A function of `interpreter` as a value."""
 
     interpreter: "Interpreter"
     program: Program
+
+    def __repr__(self) -> str:
+        function = self.program.function
+        return f"<{function.name}({', '.join(function.params)})>"
 
     def check_count(self, count: int) -> None:
         """Raise `RunError` unless the function takes `count` arguments."""

@@ -29,6 +29,10 @@ _FEATURES = {
 }
 """The features to query, for architectures other than this machine's."""
 
+_TARGETS = (
+    'a target is a processor, such as "native", "generic" or "x86-64-v3"; LLVM compiles for each'
+)
+
 _QUESTION = """
 define internal i32 @f{k}(i32 %x) "target-cpu"="{cpu}" "target-features"="+{feature}" {{
   %y = sub i32 {k}, %x
@@ -57,8 +61,8 @@ def processor(name: str) -> Target:
     names = _known(architecture)
     if cpu not in names:
         near = get_close_matches(cpu, ("native", "generic", *names), 3, 0.7)
-        like = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise ValueError(f"target {name!r}: LLVM knows no processor {cpu!r}{like}")
+        like = f"did you mean {' or '.join(map(repr, near))}?" if near else _TARGETS
+        raise ValueError(f"target {name!r}: LLVM knows no processor {cpu!r}; {like}")
     features = _features(architecture, cpu)
     return Target(cpu, features, vector_bits(features), architecture)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from relax_egraph.errors import Span
 from relax_egraph.ir import dims
+from relax_egraph.ir.arithmetic import Arithmetic
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import name_of
 from relax_egraph.ir.struct_info import (
@@ -24,6 +25,7 @@ from relax_egraph.ir.struct_info import (
     tensor,
 )
 from relax_egraph.ir.struct_info import ShapeExpr as ShapeExpr
+from relax_egraph.ir.text import Printed, Shown
 
 if TYPE_CHECKING:
     from relax_egraph.ir.op import Op
@@ -42,7 +44,7 @@ _OBJECT = ObjectStructInfo()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Var:
+class Var(Arithmetic):
     """A variable that the whole function sees."""
 
     name: str
@@ -60,7 +62,7 @@ class DataflowVar(Var):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constant:
+class Constant(Arithmetic):
     """A tensor known at compile time."""
 
     data: npt.NDArray[Any]
@@ -103,8 +105,8 @@ class StringImm:
         return _OBJECT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tuple:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tuple(Printed):
     """A tuple of expressions."""
 
     fields: tuple["Expr", ...]
@@ -115,8 +117,8 @@ class Tuple:
         return TupleStructInfo(tuple(f.struct_info for f in self.fields))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TupleGetItem:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TupleGetItem(Printed, Arithmetic):
     """Field `index` of a tuple."""
 
     tuple_value: "Expr"
@@ -149,8 +151,8 @@ class ExternFunc:
         return FuncStructInfo(None, _OBJECT, purity=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Call(Printed, Arithmetic):
     """``op(args, **attrs)``.
 
     `struct_info` is set by `BlockBuilder.normalize`, by the operator's rule;
@@ -165,16 +167,16 @@ class Call:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VarBinding:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VarBinding(Printed):
     """``var = value``."""
 
     var: Var
     value: "Expr"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MatchCast:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MatchCast(Printed):
     """``var = R.match_cast(value, struct_info)``: a run-time check of a claim.
 
     The first occurrence of a symbol binds it, others are compared.  If an operator would refuse
@@ -191,15 +193,15 @@ class MatchCast:
 Binding: TypeAlias = VarBinding | MatchCast
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BindingBlock:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BindingBlock(Printed):
     """Bindings in order of execution; effects are allowed."""
 
     bindings: tuple[Binding, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DataflowBlock:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DataflowBlock(Printed):
     """Bindings without effects or control flow: a graph."""
 
     bindings: tuple[Binding, ...]
@@ -208,8 +210,8 @@ class DataflowBlock:
 Block: TypeAlias = BindingBlock | DataflowBlock
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SeqExpr:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SeqExpr(Printed):
     """Blocks, then a result."""
 
     blocks: tuple[Block, ...]
@@ -221,8 +223,8 @@ class SeqExpr:
         return self.body.struct_info
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class If:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class If(Printed):
     """``if cond: true_branch else: false_branch``; `cond` is a boolean scalar tensor."""
 
     cond: "Expr"
@@ -231,8 +233,8 @@ class If:
     struct_info: StructInfo = _OBJECT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Function(Shown):
     """A function of the graph level.
 
     Attributes in use: ``primitive`` (the body is to become one kernel),

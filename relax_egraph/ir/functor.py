@@ -19,12 +19,13 @@ from relax_egraph.ir.expr import (
     TupleGetItem,
     Var,
 )
+from relax_egraph.ir.method_names import Visiting
 from relax_egraph.ir.walk import METHODS
 
 R = TypeVar("R")
 
 
-class ExprFunctor(Generic[R]):
+class ExprFunctor(Visiting, Generic[R]):
     """A function of expressions by kind: a subclass overrides ``visit_<kind>`` of it.
 
     Results are memoised: a shared expression is visited once, so a result may depend on the

@@ -1,8 +1,7 @@
 """A module: functions by name, of the graph level and of the loop level."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Protocol
 
 from relax_egraph.base.parameters import Kind, instance, mapping
@@ -10,6 +9,7 @@ from relax_egraph.errors import UnknownFunction
 from relax_egraph.ir.expr import Function
 from relax_egraph.ir.message import counted, some
 from relax_egraph.ir.struct_info import StructInfo
+from relax_egraph.ir.text import Shown
 
 
 class BaseFunc(Protocol):
@@ -26,14 +26,6 @@ class BaseFunc(Protocol):
         ...
 
 
-_printers: list[Callable[["IRModule"], str]] = []
-
-
-def print_with(printer: Callable[["IRModule"], str]) -> None:
-    """Set the `printer` of all modules; the script package calls this."""
-    _printers[:] = [printer]
-
-
 _FUNCTIONS = mapping(
     "functions by name",
     Kind("a function", lambda value: hasattr(value, "body") and hasattr(value, "attrs")),
@@ -41,7 +33,7 @@ _FUNCTIONS = mapping(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IRModule:
+class IRModule(Shown):
     """Functions by name, in order of definition."""
 
     functions: Mapping[str, BaseFunc] = field(default_factory=dict[str, BaseFunc])
@@ -62,12 +54,6 @@ class IRModule:
         for name, function in self.functions.items():
             if isinstance(function, Function):
                 yield name, function
-
-    def script(self) -> str:
-        """The module as text, which ``parse`` reads back."""
-        if not _printers:
-            import_module("relax_egraph.script")  # loaded on first use
-        return _printers[0](self)
 
     def __str__(self) -> str:
         return self.script()

@@ -31,6 +31,7 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.method_names import Visiting
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.occurrences import shape_variables_of
 from relax_egraph.ir.op import Op, infer
@@ -39,7 +40,7 @@ from relax_egraph.ir.struct_info import ObjectStructInfo, StructInfo
 from relax_egraph.ir.walk import METHODS, is_leaf, variables_of
 
 
-class ExprMutator:
+class ExprMutator(Visiting):
     """Rebuilds expressions; the bindings that a method emits come before the visited one.
 
     A variable whose value's struct info changed is replaced, in every later use, by a new

@@ -26,6 +26,7 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.functor import ExprFunctor as ExprFunctor
+from relax_egraph.ir.method_names import Visiting
 from relax_egraph.ir.mutator import ExprMutator as ExprMutator
 from relax_egraph.ir.walk import METHODS
 from relax_egraph.ir.walk import children as children
@@ -33,7 +34,7 @@ from relax_egraph.ir.walk import free_vars as free_vars
 from relax_egraph.ir.walk import post_order_visit as post_order_visit
 
 
-class ExprVisitor:
+class ExprVisitor(Visiting):
     """Visits every expression, binding and definition, in order of evaluation."""
 
     def visit_expr(self, expr: Expr) -> None:

@@ -7,8 +7,9 @@ Instruments wrap every run, including runs that raise.
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, Protocol, TypeAlias, overload
 
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.depth import deep
@@ -17,6 +18,8 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.passes.options import OPTIONS, check_option
 
 Transform: TypeAlias = Callable[[IRModule], IRModule]
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,19 @@ class Pass:
     run: Transform
     required: tuple["Pass", ...] = ()
 
-    def __call__(self, module: IRModule) -> IRModule:
-        """Transform `module`, wrapped in the context's instruments, the first outermost."""
+    @overload
+    def __call__(self, module: IRModule) -> IRModule: ...
+
+    @overload
+    def __call__(self, module: Function) -> Function: ...
+
+    def __call__(self, module: IRModule | Function) -> IRModule | Function:
+        """Transform `module`, wrapped in the context's instruments, the first outermost.
+
+        A function is transformed as the only one of a module.
+        """
+        if isinstance(module, Function):
+            return self._alone(module)
         for needed in self.required:
             module = needed(module)
         run = self.run
@@ -41,6 +55,22 @@ class Pass:
             run = _wrapped(instrument, self, run)
         with deep(IllFormed, f"{self.name}: the module is nested too deeply"):
             return run(module)
+
+    def _alone(self, function: Function) -> Function:
+        kept = {"private": True} if function.attrs.get("private") else {}
+        public = {k: v for k, v in function.attrs.items() if k not in kept}
+        whole = replace(function, attrs=public) if kept else function
+        changed = self(IRModule({"main": whole}))
+        result = changed["main"] if [*changed.functions] == ["main"] else None
+        if not isinstance(result, Function):
+            names = ", ".join(changed.functions) or "none"
+            raise IllFormed(
+                f"{self.name}: the functions of its result are {names}; "
+                "give it a module, not a function alone"
+            )
+        if result is whole:
+            return function
+        return replace(result, attrs={**result.attrs, **kept}) if kept else result
 
 
 Instrument: TypeAlias = Callable[[Pass, IRModule, Transform], IRModule]
@@ -104,11 +134,54 @@ class PassContext:
 _current: ContextVar[PassContext | None] = ContextVar("pass_context", default=None)
 
 
-def module_pass(
-    *, name: str, opt_level: int = 0, required: Sequence[Pass] = ()
-) -> Callable[[Transform], Pass]:
-    """Decorator: make a pass of a function from module to module."""
-    return lambda run: Pass(name, opt_level, run, tuple(required))
+class ModuleTransformer(Protocol):
+    """A class of passes: its instances transform modules."""
+
+    def transform_module(self, module: IRModule, context: PassContext, /) -> IRModule:
+        """The new module."""
+        ...
+
+
+class _ModulePass(Protocol):
+    """Decorates a function, or a class of passes."""
+
+    @overload
+    def __call__(self, run: Callable[P, ModuleTransformer]) -> Callable[P, Pass]: ...
+
+    @overload
+    def __call__(self, run: Transform) -> Pass: ...
+
+    def __call__(self, run: Any) -> Any: ...
+
+
+def module_pass(*, name: str, opt_level: int = 0, required: Sequence[Pass] = ()) -> _ModulePass:
+    """Decorator: make a pass of a function from module to module.
+
+    A class with ``transform_module(module, context)`` becomes a function that takes the arguments
+    of the class and returns a pass.
+    """
+
+    def decorate(run: Any) -> Any:
+        if not isinstance(run, type):
+            return Pass(name, opt_level, run, tuple(required))
+        if not hasattr(run, "transform_module"):
+            raise TypeError(
+                f"@module_pass: the class {run.__name__} has no method "
+                "transform_module(self, module, context)"
+            )
+
+        @wraps(run, updated=())
+        def made(*args: Any, **options: Any) -> Pass:
+            transformer: ModuleTransformer = run(*args, **options)
+
+            def transform(module: IRModule) -> IRModule:
+                return transformer.transform_module(module, PassContext.current())
+
+            return Pass(name, opt_level, transform, tuple(required))
+
+        return made
+
+    return decorate
 
 
 def function_pass(

@@ -17,7 +17,7 @@ from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.expressions import Expressions
 from relax_egraph.script.source import arguments, dotted
 
-_CASTS = frozenset({"match_cast", "match_shape", "emit_match_cast"})
+_CASTS = frozenset({"R.match_cast", "R.match_shape"})
 
 
 class Bindings:
@@ -117,6 +117,4 @@ class Bindings:
 
 
 def _is_cast(callee: ast.expr) -> bool:
-    return (
-        isinstance(callee, ast.Attribute) and callee.attr in _CASTS and dotted(callee)[:2] == "R."
-    )
+    return isinstance(callee, ast.Attribute) and dotted(callee) in _CASTS

@@ -116,11 +116,12 @@ def _source_of(file: str, line: int, name: str, frame: FrameType | None) -> Sour
         message = f"the source of {name} is not to be had, a script is read from its source"
         note = "put it into a file, or give its text to parse"
         raise ScriptError(Span(file, line, 1), message, "", note)
-    return _source(text, file)
+    return cached_source(text, file)
 
 
 @lru_cache(8)
-def _source(text: str, file: str) -> Source:
+def cached_source(text: str, file: str) -> Source:
+    """The text of a file, which is parsed once."""
     return Source(text, file)
 
 

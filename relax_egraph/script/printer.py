@@ -59,7 +59,7 @@ def print_with_constants(module: IRModule) -> tuple[str, list[npt.NDArray[Any]]]
         if number:
             lines.append("")
         if isinstance(function, Function):
-            printer = _FunctionPrinter(functions, constants)
+            printer = FunctionPrinter(functions, constants)
             lines += printer.lines(functions[name], function, INDENT)
         elif isinstance(function, PrimFunc):
             lines += prim_func_lines(functions[name], function, INDENT)
@@ -70,13 +70,13 @@ def print_with_constants(module: IRModule) -> tuple[str, list[npt.NDArray[Any]]]
     return "\n".join(lines) + "\n", constants.arrays
 
 
-class _FunctionPrinter:
+class FunctionPrinter:
     """Prints one function; a local function is printed by the printer of the outer one."""
 
     def __init__(self, functions: Mapping[str, str], constants: Constants) -> None:
         self._variables: dict[Var, str] = {}
         self._names = Names()
-        self._expressions = ExpressionPrinter(self._variables, functions, constants)
+        self.expressions = ExpressionPrinter(self._variables, functions, constants)
         self._signature = InfoPrinter(self._variables, signature=True)
 
     def lines(self, name: str, function: Function, indent: str) -> list[str]:
@@ -86,9 +86,9 @@ class _FunctionPrinter:
             self._names.take(symbol)
         head = self._head(name, function, indent)
         inner = indent + INDENT
-        body = [*self._attrs(function, inner), *self._sequence(function.body, inner)]
+        body = [*self._attrs(function, inner), *self.sequence(function.body, inner)]
         declared = [f"{inner}{symbol} = T.int64()" for symbol in symbols]
-        if self._expressions.uses_module:
+        if self.expressions.uses_module:
             declared.append(f"{inner}cls = Module")
         return [*head, *declared, *body]
 
@@ -113,15 +113,17 @@ class _FunctionPrinter:
     def _local_function(self, name: str, function: Function, indent: str) -> list[str]:
         inner = indent + INDENT
         head = self._head(name, function, indent)
-        return [*head, *self._attrs(function, inner), *self._sequence(function.body, inner)]
+        return [*head, *self._attrs(function, inner), *self.sequence(function.body, inner)]
 
     # --- blocks -----------------------------------------------------------------------
 
-    def _sequence(self, seq: SeqExpr, indent: str) -> list[str]:
-        lines = [line for block in seq.blocks for line in self._block(block, indent)]
-        return [*lines, *wrapped(indent, f"return {self._expressions.text(seq.body)}")]
+    def sequence(self, seq: SeqExpr, indent: str) -> list[str]:
+        """The lines of the blocks, and of the return of the result."""
+        lines = [line for block in seq.blocks for line in self.block(block, indent)]
+        return [*lines, *wrapped(indent, f"return {self.expressions.text(seq.body)}")]
 
-    def _block(self, block: Block, indent: str) -> list[str]:
+    def block(self, block: Block, indent: str) -> list[str]:
+        """The lines of a block of either kind."""
         if not isinstance(block, DataflowBlock):
             return self._bindings(block.bindings, indent)
         lines = [f"{indent}with R.dataflow():", *self._bindings(block.bindings, indent + INDENT)]
@@ -130,9 +132,10 @@ class _FunctionPrinter:
         return [*lines, *call_lines(indent + INDENT, "R.output(", names)]
 
     def _bindings(self, bindings: Iterable[Binding], indent: str) -> list[str]:
-        return [line for b in bindings for line in self._binding(b, indent)]
+        return [line for b in bindings for line in self.binding(b, indent)]
 
-    def _binding(self, binding: Binding, indent: str) -> list[str]:
+    def binding(self, binding: Binding, indent: str) -> list[str]:
+        """The lines of a binding: several for a conditional, a local function, a long call."""
         value = binding.value
         if isinstance(binding, VarBinding):
             if isinstance(value, If):
@@ -140,7 +143,7 @@ class _FunctionPrinter:
             if isinstance(value, Function):
                 return self._local_function(self._name(binding.var), value, indent)
         head, args = self._parts(binding)
-        info = self._expressions.info.text(binding.var.struct_info)
+        info = self.expressions.info.text(binding.var.struct_info)
         target = f"{self._name(binding.var)}: {info} = "
         if args is None:
             return wrapped(indent, f"{target}{head}")
@@ -149,20 +152,20 @@ class _FunctionPrinter:
     def _parts(self, binding: Binding) -> tuple[str, list[str] | None]:
         """The right side of a binding: head and arguments of a call, or another value whole."""
         if isinstance(binding, MatchCast):
-            value = self._expressions.text(binding.value)
-            claim = self._expressions.info.text(binding.struct_info)
+            value = self.expressions.text(binding.value)
+            claim = self.expressions.info.text(binding.struct_info)
             refusal = [f"refusal={quoted(binding.refusal)}"] if binding.refusal else []
             return "R.match_cast(", [value, claim, *refusal]
         if isinstance(binding.value, Call):
-            return self._expressions.call(binding.value)
-        return self._expressions.text(binding.value), None
+            return self.expressions.call(binding.value)
+        return self.expressions.text(binding.value), None
 
     # --- conditionals -----------------------------------------------------------------
 
     def _conditional(self, name: str, value: If, indent: str) -> list[str]:
         lines, keyword = list[str](), "if"
         while True:
-            lines.append(f"{indent}{keyword} {self._expressions.text(value.cond)}:")
+            lines.append(f"{indent}{keyword} {self.expressions.text(value.cond)}:")
             lines += self._branch(name, value.true_branch, indent + INDENT)
             inner = _conditional_alone(value.false_branch)
             if inner is None:
@@ -179,11 +182,11 @@ class _FunctionPrinter:
         computed = _computed_last(branch)
         if computed is not None:
             self._variables[computed] = name
-        lines = [line for block in branch.blocks for line in self._block(block, indent)]
+        lines = [line for block in branch.blocks for line in self.block(block, indent)]
         if computed is not None:
             return lines
-        info = self._expressions.info.text(branch.body.struct_info)
-        result = f"{name}: {info} = {self._expressions.text(branch.body)}"
+        info = self.expressions.info.text(branch.body.struct_info)
+        result = f"{name}: {info} = {self.expressions.text(branch.body)}"
         return [*lines, *wrapped(indent, result)]
 
     def _name(self, var: Var) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 from relax_egraph.errors import nearest
 from relax_egraph.ir.operators import find, in_force
 from relax_egraph.script.decorators import SPOKEN, decorated
+from relax_egraph.script.eager_names import check_annotations
 from relax_egraph.script.placeholders import Annotation, Name
 from relax_egraph.script.spellings import today
 
@@ -40,22 +41,28 @@ _WORDS = (
 )
 
 
-def function(
-    definition: abc.Callable[..., Any] | None = None, /, *, private: bool = False, pure: bool = True
+def _function(
+    definition: abc.Callable[..., Any] | None = None,
+    /,
+    *,
+    private: bool = False,
+    pure: bool = True,
+    check_well_formed: bool = True,
 ) -> Any:
     """Read the decorated function as a `Function` of the graph level; in a class the class does.
 
     Its options are read from the source too.  Raises `ScriptError` at the place in the file.
     """
-    del private, pure
+    del private, pure, check_well_formed
     frame = inspect.currentframe()
     return decorated(definition, "R.function", frame and frame.f_back)
 
 
-func = function
-
-
 def __getattr__(name: str) -> Any:
+    if name in ("function", "func"):
+        here = inspect.currentframe()
+        check_annotations(here and here.f_back)
+        return _function
     if name == "Any":
         return Object
     known = today(f"R.{name}").removeprefix("R.")
@@ -69,8 +76,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WORDS, *(o.partition(".")[0] for o in in_force())})
+    return sorted({*globals(), "function", *_WORDS, *(o.partition(".")[0] for o in in_force())})
 
 
 SPOKEN[id(sys.modules[__name__])] = "R"
-SPOKEN[id(function)] = "R.function"
+SPOKEN[id(_function)] = "R.function"

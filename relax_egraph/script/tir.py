@@ -13,6 +13,7 @@ from typing import Any
 from relax_egraph.errors import nearest
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.script.decorators import SPOKEN, decorated
+from relax_egraph.script.eager_names import check_annotations
 from relax_egraph.script.placeholders import Annotation, Name, ScalarType, SymbolMaker
 from relax_egraph.script.tir_expressions import KNOWN
 
@@ -29,20 +30,29 @@ _WORDS = (
 )
 
 
-def prim_func(definition: abc.Callable[..., Any] | None = None, /, *, private: bool = False) -> Any:
+def _prim_func(
+    definition: abc.Callable[..., Any] | None = None,
+    /,
+    *,
+    private: bool = False,
+    s_tir: bool = True,
+    check_well_formed: bool = True,
+) -> Any:
     """Read the decorated function as a `PrimFunc`; in a class the class does.
 
-    Its options are read from the source too.  Raises `ScriptError` at the place in the file.
+    Its options are read from the source too: `s_tir`, by which TVM allows blocks, and
+    `check_well_formed` change nothing here.  Raises `ScriptError` at the place in the file.
     """
-    del private
+    del private, s_tir, check_well_formed
     frame = inspect.currentframe()
     return decorated(definition, "T.prim_func", frame and frame.f_back)
 
 
-func = prim_func
-
-
 def __getattr__(name: str) -> Any:
+    if name in ("prim_func", "func"):
+        here = inspect.currentframe()
+        check_annotations(here and here.f_back)
+        return _prim_func
     if name in _DTYPES:
         return _DTYPES[name]
     known = (*_WORDS, *(k.removeprefix("T.") for k in KNOWN))
@@ -55,8 +65,9 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WORDS, *_DTYPES, *(k.removeprefix("T.") for k in KNOWN)})
+    known = (k.removeprefix("T.") for k in KNOWN)
+    return sorted({*globals(), "prim_func", *_WORDS, *_DTYPES, *known})
 
 
 SPOKEN[id(sys.modules[__name__])] = "T"
-SPOKEN[id(prim_func)] = "T.prim_func"
+SPOKEN[id(_prim_func)] = "T.prim_func"

@@ -58,7 +58,7 @@ class _PrimFuncReader:
         self.source = module.source
         self.expressions = TirExpressions(self.source)
         self.attrs: dict[str, FunctionAttr] = {}
-        if read_options(node, module, ("private",)).get("private"):
+        if read_options(node, module, ("private", "s_tir")).get("private"):
             self.attrs["private"] = True
         self._declared = TirDeclarations(module, node, self.expressions.names)
         self._scope = TirScope(self.expressions, self._declared)

@@ -12,12 +12,15 @@ from relax_egraph.tir.stmt import BlockAxis, For, PrimFunc, Stmt, Store, TirBloc
 from relax_egraph.tir.tensor import Reduction, Tensor
 
 
-def create_prim_func(*tensors: Tensor, attrs: FunctionAttrs | None = None) -> PrimFunc:
-    """The loop function with these parameters: first placeholders, then computed tensors.
+def create_prim_func(
+    *parameters: Tensor | Sequence[Tensor], attrs: FunctionAttrs | None = None
+) -> PrimFunc:
+    """The loop function of `parameters`, also in a list: placeholders, then computed tensors.
 
     Intermediate tensors that are no parameters become `allocs`.  Raises `IllFormed` if a
     placeholder comes after a computed tensor, is missing, or a tensor is repeated.
     """
+    tensors = [t for p in parameters for t in ([p] if isinstance(p, Tensor) else p)]
     outputs = [t for t in tensors if t.body is not None]
     _check(tensors, outputs)
     stages = stages_of(outputs)

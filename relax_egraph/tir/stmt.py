@@ -15,6 +15,7 @@ from relax_egraph.ir.struct_info import (
     tensor,
 )
 from relax_egraph.ir.structural import LABEL, SYMBOL
+from relax_egraph.ir.text import Shown
 from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
 
 LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"]
@@ -94,8 +95,8 @@ class TensorIntrinsic:
 Stmt: TypeAlias = Store | For | IfThenElse | Seq | TirBlock | TensorIntrinsic
 
 
-@dataclass(frozen=True, eq=False)
-class PrimFunc:
+@dataclass(frozen=True, eq=False, repr=False)
+class PrimFunc(Shown):
     """A function of the loop level, in destination-passing style.
 
     Parameters are buffers, the last `num_outputs` of them written, then ``int64`` scalars for

@@ -80,6 +80,7 @@ profile: Arguments = {
 CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "BlockBuilder": (rx.BlockBuilder, {}),
     "Budget": (Budget, {}),
+    "ExecBuilder": (rx.ExecBuilder, {}),
     "IRModule": (rx.IRModule, {}),
     "Phase": (Phase, {"name": lambda: "clean", "rulesets": lambda: ("canon",)}),
     "Prices": (rx.Prices, {}),
