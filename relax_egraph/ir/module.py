@@ -4,9 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from relax_egraph.base.parameters import Kind, instance, mapping
+from relax_egraph.base.parameters import (
+    TEXT,
+    Kind,
+    check_fields,
+    collection,
+    instance,
+    mapping,
+)
 from relax_egraph.errors import UnknownFunction
-from relax_egraph.ir.expr import Function
+from relax_egraph.ir.expr import Function, FunctionAttr, FunctionAttrs
 from relax_egraph.ir.message import counted, some
 from relax_egraph.ir.struct_info import StructInfo
 from relax_egraph.ir.text import Shown
@@ -26,20 +33,30 @@ class BaseFunc(Protocol):
         ...
 
 
-_FUNCTIONS = mapping(
-    "functions by name",
-    Kind("a function", lambda value: hasattr(value, "body") and hasattr(value, "attrs")),
-)
+_FIELDS = {
+    "functions": mapping(
+        "functions by name",
+        Kind("a function", lambda value: hasattr(value, "body") and hasattr(value, "attrs")),
+    ),
+    "attrs": mapping("attributes by name"),
+    "global_infos": mapping("lists of texts by name", collection("a sequence of texts", TEXT)),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IRModule(Shown):
-    """Functions by name, in order of definition."""
+    """Functions by name, in order of definition.
+
+    `attrs` and `global_infos` are what TVM says of the whole module, such as its devices: they are
+    kept and printed, and change nothing here.  A global info is its text in a script.
+    """
 
     functions: Mapping[str, BaseFunc] = field(default_factory=dict[str, BaseFunc])
+    attrs: FunctionAttrs = field(default_factory=dict[str, FunctionAttr])
+    global_infos: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def __post_init__(self) -> None:
-        _FUNCTIONS.check("functions", self.functions)
+        check_fields(self, _FIELDS)
 
     def __getitem__(self, name: str) -> BaseFunc:
         if name not in self.functions:

@@ -63,6 +63,8 @@ def assert_structural_equal(
     if not (isinstance(a, IRModule) and isinstance(b, IRModule)):
         _Comparison().top(a, b)
         return
+    _Comparison(["attributes"]).top(a.attrs, b.attrs)
+    _Comparison(["global infos"]).top(a.global_infos, b.global_infos)
     for name in [*a.functions, *b.functions]:
         comparison = _Comparison([name])
         if name not in a or name not in b:

@@ -32,6 +32,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -228,7 +229,9 @@ class _Checker:
         if self.in_dataflow:
             self.report("is a conditional: move it out of the dataflow block")
         self.expression(branch.cond)
-        if relation(tensor((), "bool"), branch.cond.struct_info) == "contradiction":
+        info = branch.cond.struct_info
+        is_host = isinstance(info, PrimStructInfo) and info.dtype == "bool"
+        if not is_host and relation(tensor((), "bool"), info) == "contradiction":
             self.report(f"branches on {branch.cond.struct_info}, needs {tensor((), 'bool')}")
         for seq in (branch.true_branch, branch.false_branch):
             with self.scope():

@@ -1,7 +1,7 @@
 """A module as it is planned, and the rules with which its blocks are saturated."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.readback.decode import BROADCAST
@@ -150,4 +150,5 @@ def _with_tolerance(module: IRModule, tolerance: float | None) -> IRModule:
             return with_tolerance(function, tolerance)
         return function
 
-    return IRModule({name: changed(f) for name, f in module.functions.items()})
+    functions = {name: changed(f) for name, f in module.functions.items()}
+    return replace(module, functions=functions)

@@ -126,7 +126,7 @@ def _run(module: IRModule, session: Session) -> Explanation:
     weights = stored_weights(best, prepared, narrowing) if has_tolerance(prepared) else ()
     reports = plan_reports(plans, parts)
     return Explanation(
-        IRModule(both),
+        replace(best, functions=both),
         reports,
         weights,
         placed,
@@ -150,7 +150,7 @@ def _assembled(
         entry = merged(name, by_case, {*module.functions, *functions})
         functions.update(entry)
         callees |= entry.keys() - {name}
-    return IRModule(functions), callees
+    return replace(module, functions=functions), callees
 
 
 def _placed(best: IRModule, plans: Mapping[str, Mapping[Case, Plan]]) -> tuple[PlacedRegion, ...]:

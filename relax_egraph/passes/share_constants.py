@@ -1,6 +1,7 @@
 """Shares equal constants of a module: constants with the same bits become one array."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,7 +31,7 @@ def share_constants(module: IRModule) -> IRModule:
         changed = shared.visit_expr(function)
         assert isinstance(changed, Function)
         functions[name] = changed
-    return IRModule(functions)
+    return replace(module, functions=functions)
 
 
 class _Shared(ExprMutator):

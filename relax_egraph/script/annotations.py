@@ -93,7 +93,7 @@ class Annotations:
 
     def _tensor(self, node: ast.Call, *, computed: bool) -> TensorStructInfo:
         """A tensor; a shape that is a variable stays a variable if `computed`."""
-        by_name = arguments(self.source, node, ("shape", "dtype", "ndim"))
+        by_name = arguments(self.source, _without_device(node), ("shape", "dtype", "ndim"))
         shape = by_name.get("shape")
         if _names_a_dtype(shape) and "dtype" not in by_name:
             by_name["dtype"], shape = shape, None  # R.Tensor("float32", ndim=2)
@@ -262,6 +262,17 @@ _DIMS: Algebra[Dim] = replace(
 
 _BARE = frozenset({"Tensor", "Shape", "Tuple", "Prim", "Object", "Callable"})
 """Annotations that older scripts write without ``R.``."""
+
+
+def _without_device(node: ast.Call) -> ast.Call:
+    """``R.Tensor(shape, dtype, vdevice, ndim)`` without its device: there is one."""
+    device = node.args[2] if len(node.args) > 2 else None
+    named = [k for k in node.keywords if k.arg == "vdevice"]
+    if not named and not (isinstance(device, ast.Constant) and isinstance(device.value, str)):
+        return node
+    args = node.args if named else [*node.args[:2], *node.args[3:]]
+    rest = [k for k in node.keywords if k.arg != "vdevice"]
+    return ast.copy_location(ast.Call(node.func, args, rest), node)
 
 
 def _names_a_dtype(node: ast.expr | None) -> TypeGuard[ast.Constant]:

@@ -37,6 +37,7 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.ir.templates import extents_of
 from relax_egraph.ir.walk import is_leaf
+from relax_egraph.script.foreign import Foreign
 from relax_egraph.script.leaves import host_literal, metadata, prim_value, string
 from relax_egraph.script.literals import outer_constant, read_const, read_literal, read_string
 from relax_egraph.script.low_calls import LowCalls
@@ -68,7 +69,6 @@ class Expressions:
             "R.emit": self._emit,
             "R.match_cast": lambda node, _: self._cast(node),
             "R.match_shape": lambda node, _: self._cast(node),
-            "R.linear": lambda node, _: self._linear(node),
             "R.call_tir": low.call_tir,
             "R.call_tir_inplace": low.call_tir,
             "R.call_dps": low.call_tir,
@@ -78,6 +78,7 @@ class Expressions:
             "R.call_inplace_packed": low.call_inplace_packed,
             "R.print": low.message,
             "R.assert_op": low.message,
+            **Foreign(scope, self._operators, self.value, self.leaf).readers(),
         }
 
     def value(self, node: ast.expr, declared: StructInfo | None = None) -> Expr:
@@ -125,19 +126,6 @@ class Expressions:
         """The expression of `node`, bound to a variable unless it is a variable or a leaf."""
         value = self.value(node)
         return value if is_leaf(value) else self.scope.emit(value)
-
-    def _linear(self, node: ast.Call) -> Expr:
-        """``R.linear(data, weight, bias)``: a transposition, a product and perhaps a sum."""
-        by_name = arguments(self.source, node, ("data", "weight", "bias"))
-        if len(node.args) + len(node.keywords) < 2 or "weight" not in by_name:
-            raise self.source.error(node, "R.linear takes data, a weight, and perhaps a bias")
-        data, weight = self.leaf(by_name["data"]), self.leaf(by_name["weight"])
-        turned = self.scope.emit(self._operators.apply(node, OPS["permute_dims"], [weight], {}))
-        product = self._operators.apply(node, OPS["matmul"], [data, turned], {})
-        if "bias" not in by_name:
-            return product
-        bias = self.leaf(by_name["bias"])
-        return self._operators.apply(node, OPS["add"], [self.scope.emit(product), bias], {})
 
     def cast(self, node: ast.Call) -> tuple[Expr, StructInfo, str]:
         """The value, the claim and the refusal of ``R.match_cast`` or ``R.match_shape``."""

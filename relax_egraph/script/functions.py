@@ -22,6 +22,7 @@ from relax_egraph.ir.shape_variables import outside
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
+    PrimStructInfo,
     tensor,
 )
 from relax_egraph.ir.walk import free_vars, is_leaf
@@ -218,7 +219,8 @@ class FunctionReader:
     def _conditional(self, node: ast.If) -> tuple[str, If]:
         condition = self._expressions.leaf(node.test)
         info = condition.struct_info
-        if relation(tensor((), "bool"), info) == "contradiction":
+        is_host = isinstance(info, PrimStructInfo) and info.dtype == "bool"
+        if not is_host and relation(tensor((), "bool"), info) == "contradiction":
             raise self._error(node.test, f"the condition is {info}, needs a boolean scalar")
         if not node.orelse:
             raise self._error(node, "`if` has no `else`, which must bind the same variable")

@@ -47,7 +47,8 @@ def host_literal(source: Source, node: ast.expr) -> Expr:
 
 def string(source: Source, node: ast.Call) -> str:
     """The string that is the only argument of a call."""
-    by_name = arguments(source, node, ("value",))
+    signature = ("struct_info",) if dotted(node.func) == "R.ExternFunc" else ()
+    by_name = arguments(source, node, ("value", *signature))
     if "value" not in by_name:
         raise source.error(node, f"{dotted(node.func)} takes a string")
     return read_string(source, by_name["value"], f"the argument of {dotted(node.func)}")

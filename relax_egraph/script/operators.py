@@ -18,7 +18,7 @@ from relax_egraph.ir.expr import (
     Tuple,
     const,
 )
-from relax_egraph.ir.op import OPS, Op, complete_attrs, infer
+from relax_egraph.ir.op import OPS, REQUIRED, Op, complete_attrs, infer
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.literals import read_literal
 from relax_egraph.script.scope import Scope
@@ -108,6 +108,12 @@ class Operators:
                 message = f"{op} has no attribute {name!r}; it has: {has}"
                 raise self._source.error(place, message, nearest(name, slots))
         args = self._operands(op, operands)
+        for attr in op.attrs:
+            written = attrs.get(attr.name, attr.default)
+            if written is None and not attr.optional and attr.default is not REQUIRED:
+                del attrs[attr.name]
+            elif attr.kind == "bool" and written in (0, 1):
+                attrs[attr.name] = bool(written)
         try:
             complete = complete_attrs(op, attrs)
         except IllTyped as problem:

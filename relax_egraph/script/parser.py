@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from relax_egraph.script.aliases import use_own_names
 from relax_egraph.script.functions import FunctionReader
 from relax_egraph.script.leaves import METADATA
 from relax_egraph.script.literals import read_const
+from relax_egraph.script.module_head import read_statement
 from relax_egraph.script.purity import impure_functions
 from relax_egraph.script.scope import Globals
-from relax_egraph.script.signatures import declared_symbols, read_options
+from relax_egraph.script.signatures import read_options
 from relax_egraph.script.source import Source, dotted
 from relax_egraph.script.tir_parser import read_prim_func
 from relax_egraph.tir.stmt import PrimFunc
@@ -61,7 +63,7 @@ def read_class(
     module = _around(Globals(source, {"cls", "Module"}), symbols, functions)
     with _deep(source):
         read = _functions(module, _class_body(module, node))
-    return IRModule({**functions, **read.functions})
+    return replace(read, functions={**functions, **read.functions})
 
 
 def read_function(source: Source, node: ast.FunctionDef, symbols: Iterable[str] = ()) -> BaseFunc:
@@ -110,7 +112,7 @@ def _module(source: Source, constants: Sequence[npt.NDArray[Any] | Constant]) ->
                 listed = _metadata(source, value)
                 module.constants = module.constants or listed
             case _:
-                _declaration(module, statement)
+                read_statement(module, statement)
     if not nodes and not any(isinstance(s, ast.ClassDef) for s in source.tree.body):
         message = "no module: needs `@I.ir_module class Module:` or `@R.function def main(…):`"
         raise source.error(source.tree, message)
@@ -127,17 +129,8 @@ def _class_body(module: Globals, node: ast.ClassDef) -> list[ast.FunctionDef]:
         if isinstance(statement, ast.FunctionDef):
             functions.append(statement)
         elif not isinstance(statement, ast.Pass):
-            _declaration(module, statement)
+            read_statement(module, statement)
     return functions
-
-
-def _declaration(module: Globals, node: ast.stmt) -> None:
-    """A symbol that all functions share, or a docstring."""
-    if symbols := declared_symbols(node):
-        module.symbols.update(symbols)
-    elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-        written = ast.unparse(node).splitlines()[0]
-        raise module.source.error(node, f"unsupported statement `{written}` in a module")
 
 
 def _functions(module: Globals, nodes: Sequence[ast.FunctionDef]) -> IRModule:
@@ -163,7 +156,7 @@ def _functions(module: Globals, nodes: Sequence[ast.FunctionDef]) -> IRModule:
         name = node.name
         read[name] = loops[name] if name in loops else graph[name].read()
         module.functions[name] = GlobalVar(name, read[name].struct_info)
-    return IRModule(read)
+    return IRModule(read, module.attrs, module.global_infos)
 
 
 def _impure(module: Globals, nodes: Sequence[ast.FunctionDef]) -> frozenset[str]:

@@ -54,7 +54,7 @@ def print_with_constants(module: IRModule) -> tuple[str, list[npt.NDArray[Any]]]
     constants = Constants()
     names = Names()
     functions = {name: names.take(name) for name in module.functions}
-    lines = ["@I.ir_module", "class Module:"]
+    lines = ["@I.ir_module", "class Module:", *_head(module)]
     for number, (name, function) in enumerate(module.functions.items()):
         if number:
             lines.append("")
@@ -65,9 +65,20 @@ def print_with_constants(module: IRModule) -> tuple[str, list[npt.NDArray[Any]]]
             lines += prim_func_lines(functions[name], function, INDENT)
         else:
             raise TypeError(f"function {name} of the module is a {type(function).__name__}")
-    if not functions:
+    if not module.functions and not _head(module):
         lines.append(f"{INDENT}pass")
     return "\n".join(lines) + "\n", constants.arrays
+
+
+def _head(module: IRModule) -> list[str]:
+    """The attributes and global infos of the module."""
+    lines: list[str] = []
+    if module.attrs:
+        lines += [f"{INDENT}I.module_attrs({attrs_text(module.attrs)})"]
+    if module.global_infos:
+        infos = (f"{quoted(k)}: [{', '.join(v)}]" for k, v in module.global_infos.items())
+        lines += [f"{INDENT}I.module_global_infos({{{', '.join(infos)}}})"]
+    return [*lines, ""] if lines and module.functions else lines
 
 
 class FunctionPrinter:

@@ -9,6 +9,7 @@ from relax_egraph.ir.expr import (
     Constant,
     DataflowVar,
     Expr,
+    FunctionAttr,
     GlobalVar,
     Var,
     VarBinding,
@@ -32,6 +33,8 @@ class Globals:
     constants: tuple[Constant, ...] = ()
     symbols: set[str] = field(default_factory=set[str])
     functions: dict[str, GlobalVar] = field(default_factory=dict[str, GlobalVar])
+    attrs: dict[str, FunctionAttr] = field(default_factory=dict[str, FunctionAttr])
+    global_infos: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     loops: set[str] = field(default_factory=set[str])
     impure: set[str] = field(default_factory=set[str])
 

@@ -33,6 +33,7 @@ _NAMES: Mapping[str, str] = {
     "T.func": "T.prim_func",
     "T.Var": "T.var",
     "T.LetStmt": "T.let",
+    "T.fabs": "T.abs",
     "T.Let": "T.let",
     "T.sblock": "T.block",
     "T.sblock_attr": "T.block_attr",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from relax_egraph.errors import nearest
 from relax_egraph.script.annotations import Annotations
 from relax_egraph.script.literals import read_dtype, read_string
+from relax_egraph.script.operators import is_number, unwrapped
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.signatures import leading_symbols, parameters
 from relax_egraph.script.source import arguments, dotted
@@ -14,6 +15,9 @@ from relax_egraph.script.tir_expressions import Meaning
 from relax_egraph.tir.expr import Buffer, DimSymbol
 
 _SCALARS = frozenset({"T.int64", "T.int32"})
+
+_HINTS = ("offset_factor", "align")
+"""Arguments of buffers without a meaning here: all are contiguous, and begin at a cache line."""
 
 
 class TirDeclarations:
@@ -42,7 +46,7 @@ class TirDeclarations:
 
     def buffer(self, name: str, node: ast.Call, *, alloc: bool = False) -> Buffer:
         """``T.Buffer(shape, dtype)`` and its like; its shape defines symbols unless `alloc`."""
-        by_name = arguments(self._source, node, ("shape", "dtype", "scope"))
+        by_name = arguments(self._source, node, ("shape", "dtype", "scope", *_HINTS))
         if "shape" not in by_name:
             raise self._source.error(node, f"{dotted(node.func)} takes a shape and a dtype")
         dtype = read_dtype(self._source, by_name["dtype"]) if "dtype" in by_name else "float32"
@@ -53,7 +57,10 @@ class TirDeclarations:
             message = f'unsupported scope "{scope}" of {name}'
             raise self._source.error(by_name["scope"], message)
         annotations = self._annotations if alloc else self._annotations.pattern()
-        shape = annotations.shape(by_name["shape"])
+        written = by_name["shape"]
+        if is_number(unwrapped(unwrapped(written, "T.int64"), "T.int32")):
+            written = ast.copy_location(ast.Tuple([written]), written)
+        shape = annotations.shape(written)
         buffer = Buffer(name, shape, dtype, "local" if scope == "local" else "global")
         self._names[name] = buffer
         self.name_symbols()

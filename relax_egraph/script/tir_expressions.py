@@ -1,12 +1,15 @@
 """Reads scalar expressions of the loop language, exactly as written: nothing is folded."""
 
 import ast
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from relax_egraph.errors import nearest
-from relax_egraph.ir.dtypes import DTYPES, is_float
+from relax_egraph.ir.dtypes import DTYPES, is_float, limits
 from relax_egraph.ir.form import FUNCTIONS, SIGNS
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted
@@ -57,13 +60,27 @@ _BITS: Mapping[type[ast.AST], str] = {
 }
 _SELECTS = {"T.Select": False, "T.if_then_else": True}
 """Whether the other side is left unevaluated."""
+
+
+def extreme(name: str, dtype: str) -> Imm:
+    """``T.min_value(dtype)``, ``T.max_value(dtype)``, ``T.infinity(dtype)``."""
+    if not is_float(dtype):
+        range_ = np.iinfo(dtype)
+        return Imm(int(range_.min if name == "T.min_value" else range_.max), dtype)
+    if name == "T.infinity":
+        return Imm(math.inf, dtype)
+    limit = float(limits(dtype).max)
+    return Imm(-limit if name == "T.min_value" else limit, dtype)
+
+
 _IMMEDIATES: Mapping[str, str] = {f"T.{dtype}": dtype for dtype in DTYPES}
 KNOWN = (
     *(f"T.{name}" for name in INTRINSICS),
     *_NAMED_BINARY,
     *_SELECTS,
     *_IMMEDIATES,
-    *("T.Cast", "T.cast", "T.Not", "T.let"),
+    *("T.Cast", "T.cast", "T.Not", "T.let", "T.const"),
+    *("T.min_value", "T.max_value", "T.infinity"),
 )
 """The functions of scalar expressions."""
 
@@ -213,6 +230,15 @@ class TirExpressions:
                 return Cast(read_dtype(self.source, by_name["dtype"]), strong)
             case "T.let":
                 return self._let(node)
+            case "T.min_value" | "T.max_value" | "T.infinity":
+                self._count(node, name, 1)
+                return extreme(name, read_dtype(self.source, node.args[0]))
+            case "T.const":
+                by_name = arguments(self.source, node, ("value", "dtype"))
+                if len(by_name) < 2:
+                    raise self.source.error(node, "T.const takes a number and a dtype")
+                dtype = read_dtype(self.source, by_name["dtype"])
+                return self.typed(by_name["value"], dtype)
             case "T.Not":
                 self._count(node, name, 1)
                 return Not(self.condition(node.args[0]))
@@ -243,7 +269,8 @@ class TirExpressions:
         return Imm(int(value) if dtype == "bool" else value, dtype)
 
     def _count(self, node: ast.Call, name: str, count: int) -> None:
-        if len(node.args) != count or node.keywords:
+        named = [k for k in node.keywords if k.arg != "dtype"]
+        if len(node.args) != count or named:
             raise self.source.error(node, f"{name} takes {count} operands, got {len(node.args)}")
 
     def _meaning(self, node: ast.Name) -> Meaning:

@@ -53,7 +53,7 @@ def read_let(scope: TirScope, let: Let) -> tuple[Buffer, Stmt] | None:
         note = f'{name} = T.alloc_buffer((1,), "float32", scope="local") may be written again'
         raise scope.error(let.name, f"{name} has a meaning already, it cannot get another", note)
     dtype = "float32" if _is_float(let.value) else "int64"
-    declared = dotted(let.annotation).removeprefix("T.") if let.annotation else dtype
+    declared = _declared(let.annotation) if let.annotation else dtype
     value = scope.expressions.typed(let.value, declared)
     if let.annotation and value.dtype != declared:
         message = f"{name} is declared {ast.unparse(let.annotation)}, but it is {value.dtype}"
@@ -76,6 +76,13 @@ def _block(scope: TirScope, call: ast.Call, target: ast.expr | None, body: list[
         case _:
             message = f"`{ast.unparse(call)}` is no scalar with a name"
             raise scope.error(call, message, "write v = value, or with T.let(v, value):")
+
+
+def _declared(annotation: ast.expr) -> str:
+    """The dtype of ``v: T.float32`` and ``v: T.let[T.float32]``."""
+    if isinstance(annotation, ast.Subscript) and dotted(annotation.value) == "T.let":
+        annotation = annotation.slice
+    return dotted(annotation).removeprefix("T.")
 
 
 def _is_float(node: ast.expr) -> bool:

@@ -110,7 +110,11 @@ def test_processors_are_those_that_llvm_knows() -> None:
     [
         ("haswel", "LLVM knows no processor 'haswel'; did you mean 'haswell'?"),
         ("nativ", "LLVM knows no processor 'nativ'; did you mean 'native'?"),
-        ("", "LLVM knows no processor ''"),
+        (
+            "",
+            "LLVM knows no processor ''; a target is a processor, such as \"native\", "
+            '"generic" or "x86-64-v3"; LLVM compiles for each',
+        ),
         ("vax:780", "no code for 'vax', only for x86_64, aarch64"),
     ],
 )

@@ -1,0 +1,235 @@
+"""Reads operators of TVM that are several operators here, or none.
+
+`R.layout_transform` is a padding, reshapes and a permutation; `R.matmul` with an ``out_dtype`` has
+a conversion; `R.linear` is a product and a sum; the marks of checkpoints are the value itself.
+"""
+
+import ast
+from collections.abc import Callable, Mapping
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, StringImm
+from relax_egraph.ir.op import OPS
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
+from relax_egraph.script.layout_maps import rearrangement
+from relax_egraph.script.literals import read_dtype, read_literal
+from relax_egraph.script.operators import Operators
+from relax_egraph.script.scope import Scope
+from relax_egraph.script.source import arguments, dotted
+
+Reader = Callable[[ast.Call, StructInfo | None], Expr]
+
+
+class Foreign:
+    """Reads such calls in `scope`; `leaf` reads an operand.  Raises `ScriptError`."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        operators: Operators,
+        value: Callable[[ast.expr], Expr],
+        leaf: Callable[[ast.expr], Expr],
+    ) -> None:
+        self._scope = scope
+        self._source = scope.source
+        self._operators = operators
+        self._value = value
+        self._leaf = leaf
+
+    def readers(self) -> Mapping[str, Reader]:
+        """The reader of each operator."""
+        return {
+            "R.linear": self._linear,
+            "R.matmul": self._matmul,
+            "R.layout_transform": self._layout_transform,
+            "R.memory.view": self._view,
+            "R.grad.start_checkpoint": self._mark,
+            "R.grad.end_checkpoint": self._mark,
+            "R.hint_on_device": self._mark,
+            "R.to_vdevice": self._mark,
+            "R.TupleGetItem": self._field,
+            "R.nn.prelu": self._prelu,
+            "R.dtype": self._dtype,
+            "R.builtin.alloc_tensor": self._alloc_tensor,
+            "R.memory.alloc_storage": self._alloc_storage,
+            "R.memory.alloc_tensor": self._tensor_in_storage,
+        }
+
+    def _apply(self, node: ast.Call, name: str, *args: Expr, **attrs: Attr) -> Expr:
+        return self._operators.apply(node, OPS[name], list(args), attrs)
+
+    def _linear(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.linear(data, weight, bias)``: a transposition, a product and perhaps a sum."""
+        by_name = arguments(self._source, node, ("data", "weight", "bias"))
+        if len(node.args) + len(node.keywords) < 2 or "weight" not in by_name:
+            raise self._source.error(node, "R.linear takes data, a weight, and perhaps a bias")
+        data, weight = self._leaf(by_name["data"]), self._leaf(by_name["weight"])
+        turned = self._scope.emit(self._apply(node, "permute_dims", weight))
+        product = self._apply(node, "matmul", data, turned)
+        if "bias" not in by_name:
+            return product
+        bias = self._leaf(by_name["bias"])
+        return self._apply(node, "add", self._scope.emit(product), bias)
+
+    def _matmul(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.matmul(x, y, out_dtype)``: operands are widened first, a result narrowed after."""
+        by_name = arguments(self._source, node, ("x", "y", "out_dtype"))
+        wanted = by_name.get("out_dtype")
+        plain = ast.copy_location(ast.Call(node.func, node.args[:2], []), node)
+        plain.keywords = [k for k in node.keywords if k.arg != "out_dtype"]
+        void = isinstance(wanted, ast.Constant) and wanted.value in ("", "void", None)
+        if wanted is None or void:
+            return self._operators.call(plain, OPS["matmul"])
+        dtype = read_dtype(self._source, wanted)
+        operands = [self._leaf(by_name[k]) for k in ("x", "y") if k in by_name]
+        infos = [o.struct_info for o in operands]
+        dtypes = {i.dtype for i in infos if isinstance(i, TensorStructInfo)}
+        if len(operands) != 2 or dtypes == {dtype}:
+            return self._operators.call(plain, OPS["matmul"])
+        if any(d and TABLE[d].bits > TABLE[dtype].bits for d in dtypes):
+            product = self._scope.emit(self._apply(node, "matmul", *operands))
+            return self._apply(node, "astype", product, dtype=dtype)
+        widened = [
+            self._scope.emit(self._apply(node, "astype", operand, dtype=dtype))
+            for operand in operands
+        ]
+        return self._apply(node, "matmul", *widened)
+
+    def _layout_transform(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        names = ("x", "index_map", "pad_value", "axis_separators", "input_axis_separators")
+        by_name = arguments(self._source, node, names)
+        if not {"x", "index_map"} <= by_name.keys():
+            raise self._source.error(node, "R.layout_transform takes a tensor and an index_map")
+        value, written = self._leaf(by_name["x"]), by_name["index_map"]
+        if isinstance(written, ast.Call) and written.args:
+            written = written.args[0]  # T.index_map(lambda …)
+        info = value.struct_info
+        known = info.dims if isinstance(info, TensorStructInfo) else None
+        extents = [d for d in known or () if isinstance(d, int)]
+        if known is None or len(extents) != len(known):
+            message = f"R.layout_transform of {info}: needs a tensor of a shape of numbers"
+            raise self._source.error(node, message)
+        steps = rearrangement(self._source, written, extents)
+        steps_taken: list[Callable[[Expr], Expr]] = []
+        if steps.padded != tuple(extents):
+            widths = [w for e, p in zip(extents, steps.padded, strict=True) for w in (0, p - e)]
+            padding = self._padding(by_name.get("pad_value"))
+            steps_taken.append(
+                lambda x: self._apply(node, "nn.pad", x, pad_width=tuple(widths), pad_value=padding)
+            )
+        if steps.split != steps.padded:
+            split = ShapeExpr(steps.split)
+            steps_taken.append(lambda x: self._apply(node, "reshape", x, split))
+        if steps.axes != tuple(range(len(steps.axes))):
+            steps_taken.append(lambda x: self._apply(node, "permute_dims", x, axes=steps.axes))
+        if steps.shape != tuple(steps.split[a] for a in steps.axes):
+            fused = ShapeExpr(steps.shape)
+            steps_taken.append(lambda x: self._apply(node, "reshape", x, fused))
+        for number, step in enumerate(steps_taken):
+            value = step(self._scope.emit(value) if number else value)
+        return value
+
+    def _padding(self, node: ast.expr | None) -> float:
+        value = 0.0 if node is None else read_literal(self._source, node)
+        return float(value or 0)
+
+    def _view(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.memory.view(data, shape, dtype, offset)``: a reshape, if it is nothing else."""
+        by_name = arguments(self._source, node, ("data", "shape", "dtype", "relative_byte_offset"))
+        if "data" not in by_name:
+            raise self._source.error(node, "R.memory.view takes a tensor")
+        value = self._leaf(by_name["data"])
+        info = value.struct_info
+        dtype = info.dtype if isinstance(info, TensorStructInfo) else None
+        offset = _given(by_name.get("relative_byte_offset"))
+        wanted = _given(by_name.get("dtype"))
+        if wanted is not None and isinstance(wanted, ast.Call) and len(wanted.args) == 1:
+            wanted = wanted.args[0]  # R.dtype("float32")
+        if offset is not None and read_literal(self._source, offset) != 0:
+            raise self._source.error(offset, "R.memory.view with an offset: there is no such view")
+        if wanted is not None and read_dtype(self._source, wanted) != dtype:
+            message = f"R.memory.view of {info} as another dtype: bits are not taken as others here"
+            raise self._source.error(wanted, message)
+        shape = _given(by_name.get("shape"))
+        if shape is None:
+            return value
+        extents = self._scope.annotations.shape(shape)
+        if isinstance(info, TensorStructInfo) and info.dims is not None:
+            count, have = dims.product(extents), dims.product(info.dims)
+            if dims.distinct(count, have):
+                message = f"R.memory.view of {info}: {dims.text(count)} elements do not fill it"
+                raise self._source.error(shape, message)
+        return self._apply(node, "reshape", value, ShapeExpr(extents))
+
+    def _mark(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        written = node.args[0] if node.args else next((k.value for k in node.keywords), None)
+        if written is None:
+            raise self._source.error(node, f"{dotted(node.func)} takes a tensor")
+        return self._leaf(written)
+
+    def _field(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.TupleGetItem(t, 0)``."""
+        by_name = arguments(self._source, node, ("tuple_value", "index"))
+        if len(by_name) < 2:
+            raise self._source.error(node, "R.TupleGetItem takes a tuple and an index")
+        item = ast.Subscript(by_name["tuple_value"], by_name["index"], ast.Load())
+        return self._value(ast.copy_location(item, node))
+
+    def _prelu(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.nn.prelu(data, alpha, axis)``, whose one slope may be that of all channels."""
+        call = self._operators.call
+        by_name = arguments(self._source, node, ("data", "alpha", "axis"))
+        if not {"data", "alpha"} <= by_name.keys():
+            return call(node, OPS["nn.prelu"])
+        data, alpha = self._leaf(by_name["data"]), self._leaf(by_name["alpha"])
+        axis = read_literal(self._source, by_name["axis"]) if "axis" in by_name else 1
+        info, slopes = data.struct_info, alpha.struct_info
+        extents = info.dims if isinstance(info, TensorStructInfo) else None
+        one = isinstance(slopes, TensorStructInfo) and slopes.dims == (1,)
+        if one and extents and -len(extents) <= axis < len(extents) and extents[axis] != 1:
+            wide = ShapeExpr((extents[axis],))
+            alpha = self._scope.emit(self._apply(node, "broadcast_to", alpha, wide))
+        return self._apply(node, "nn.prelu", data, alpha, axis=axis)
+
+    # --- memory -----------------------------------------------------------------------
+
+    def _dtype(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.dtype("float32")``, a string here."""
+        by_name = arguments(self._source, node, ("dtype",))
+        if "dtype" not in by_name:
+            raise self._source.error(node, "R.dtype takes a dtype")
+        return StringImm(read_dtype(self._source, by_name["dtype"]))
+
+    def _alloc_tensor(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.builtin.alloc_tensor(shape, dtype, runtime_device_index, storage_scope)``."""
+        names = ("shape", "dtype", "runtime_device_index", "storage_scope")
+        by_name = arguments(self._source, node, names)
+        args = [self._leaf(by_name[k]) for k in names[:2] if k in by_name]
+        return self._apply(node, "builtin.alloc_tensor", *args)
+
+    def _alloc_storage(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.memory.alloc_storage(size)``; TVM's size is a shape of one number of bytes."""
+        names = ("size", "virtual_device_index", "storage_scope", "dtype")
+        renamed = [
+            ast.keyword(names[1], k.value) if k.arg == "runtime_device_index" else k
+            for k in node.keywords
+        ]
+        call = ast.copy_location(ast.Call(node.func, node.args, renamed), node)
+        by_name = arguments(self._source, call, names)
+        args = [self._leaf(by_name["size"])] if "size" in by_name else []
+        if args and isinstance(args[0], ShapeExpr) and len(args[0].values) == 1:
+            args = [PrimValue(args[0].values[0])]
+        return self._apply(node, "memory.alloc_storage", *args)
+
+    def _tensor_in_storage(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.memory.alloc_tensor(storage, offset, shape, dtype, runtime_device_index)``."""
+        names = ("storage", "offset", "shape", "dtype", "runtime_device_index")
+        by_name = arguments(self._source, node, names)
+        args = [self._leaf(by_name[k]) for k in names[:4] if k in by_name]
+        return self._apply(node, "memory.alloc_tensor", *args)
+
+
+def _given(node: ast.expr | None) -> ast.expr | None:
+    """An argument that is not ``None``."""
+    return None if isinstance(node, ast.Constant) and node.value is None else node

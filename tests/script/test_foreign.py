@@ -1,0 +1,123 @@
+"""Operators of TVM that are several operators here compute what they compute there."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relax_egraph import VirtualMachine, build, parse
+from relax_egraph.errors import ScriptError
+from relax_egraph.ir.evaluate import evaluate
+
+MAPS = {
+    "lambda i, j: (j, i)": (3, 5),
+    "lambda i: (i // 4, i % 4)": (12,),
+    "lambda i: (i % 4, i // 4)": (10,),
+    "lambda i, j: (i * 4 + j,)": (3, 4),
+    "lambda i, j: (j + i * 4,)": (3, 4),
+    "lambda i: (i // 8, i % 2, i // 2 % 4)": (16,),
+    "lambda n, c, h: (n, c // 4, h, c % 4)": (2, 6, 3),
+    "lambda n, C, h, c: (n, C * 4 + c, h, 0)": (2, 2, 3, 4),
+    "lambda i, j: (i // 2 * 2 + j, i % 2)": (4, 2),
+}
+"""Maps of indices, and the shape of the tensor."""
+
+
+def transformed(shape: tuple[int, ...], written: str, padding: float) -> Any:
+    module = parse(f"""
+@R.function
+def main(x: R.Tensor({shape}, "float32")):
+    y = R.layout_transform(x, index_map={written}, pad_value={padding})
+    return y
+""")
+    x = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+    return x, evaluate(module, "main", x)
+
+
+@pytest.mark.parametrize(("written", "shape"), MAPS.items())
+def test_a_transformed_layout_has_each_element_where_the_map_says(
+    written: str, shape: tuple[int, ...]
+) -> None:
+    index: Callable[..., Any] = eval(written)
+
+    x, y = transformed(shape, written, 7.0)
+
+    places = np.meshgrid(*map(np.arange, shape), indexing="ij")
+    expected = np.full(y.shape, 7, np.float32)
+    expected[index(*places)] = x
+    np.testing.assert_array_equal(y, expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "written", "message"),
+    [
+        ((16,), "lambda i: (i % 16,)", "is no rearrangement: it repeats or drops elements"),
+        ((3, 4), "lambda i, j: (i * 3 + j,)", "is no rearrangement: it repeats or drops elements"),
+        ((12,), "lambda i: (i // 4, i % 3)", "splits an axis at [1, 3, 4], needs multiples"),
+        ((3, 4), "lambda i: (i,)", "`lambda i: (i,)` is no map of 2 indices"),
+        ((3, 4), "lambda i, j: (i * j,)", "`j` is no positive number"),
+        ((3, 4), "lambda i, j: (i, j - 1)", "`j - 1` is no part of a map of indices"),
+    ],
+)
+def test_another_map_is_refused(shape: tuple[int, ...], written: str, message: str) -> None:
+    with pytest.raises(ScriptError) as raised:
+        transformed(shape, written, 0)
+
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "out"), [("int8", "int32"), ("float32", "float32"), ("float32", "float64")]
+)
+def test_a_product_has_the_dtype_that_it_asks_for(dtype: str, out: str) -> None:
+    module = parse(f"""
+@R.function
+def main(x: R.Tensor((2, 3), "{dtype}"), y: R.Tensor((3, 4), "{dtype}")):
+    z = R.matmul(x, y, out_dtype="{out}")
+    return z
+""")
+    x = np.full((2, 3), 100, dtype)
+    y = np.arange(12).reshape(3, 4).astype(dtype)
+
+    z = VirtualMachine(build(module))["main"](x, y)
+
+    np.testing.assert_array_equal(z, x.astype(out) @ y.astype(out), strict=True)
+
+
+def test_a_condition_may_be_a_scalar_of_the_host() -> None:
+    module = parse("""
+@R.function
+def main(x: R.Tensor((4,), "float32"), c: R.Prim("bool")):
+    if c:
+        y = x + x
+    else:
+        y = x
+    return y
+""")
+    x = np.ones(4, np.float32)
+    machine = VirtualMachine(build(module))
+
+    for c in (True, False):
+        np.testing.assert_array_equal(evaluate(module, "main", x, c), x * (1 + c))
+        np.testing.assert_array_equal(machine["main"](x, c), x * (1 + c))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ('R.memory.view(x, dtype="int32")', "bits are not taken as others here"),
+        ("R.memory.view(x, relative_byte_offset=R.prim_value(16))", "there is no such view"),
+        ("R.memory.view(x, R.shape([3]))", "3 elements do not fill it"),
+    ],
+)
+def test_a_view_that_is_no_reshape_is_refused(call: str, message: str) -> None:
+    with pytest.raises(ScriptError) as raised:
+        parse(f"""
+@R.function
+def main(x: R.Tensor((4, 4), "float32")):
+    y = {call}
+    return y
+""")
+
+    assert message in str(raised.value)
