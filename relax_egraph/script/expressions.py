@@ -37,6 +37,7 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.ir.templates import extents_of
 from relax_egraph.ir.walk import is_leaf
+from relax_egraph.script.blocked_layouts import BLOCKABLE, BlockedLayouts
 from relax_egraph.script.foreign import Foreign
 from relax_egraph.script.leaves import host_literal, metadata, prim_value, string
 from relax_egraph.script.literals import outer_constant, read_const, read_literal, read_string
@@ -58,6 +59,7 @@ class Expressions:
         self._operators = Operators(scope, self.leaf)
         low = LowCalls(scope, self._operators, self.value, self.leaf)
         self._sinfo_args = low.sinfo_args
+        self._blocked = BlockedLayouts(scope, self._operators, self.leaf)
         self._special: Mapping[str, _Reader] = {
             "R.const": lambda node, _: read_const(self.source, node),
             "R.shape": lambda node, _: ShapeExpr(scope.annotations.shape(node)),
@@ -71,6 +73,7 @@ class Expressions:
             "R.match_shape": lambda node, _: self._cast(node),
             "R.call_tir": low.call_tir,
             "R.call_tir_inplace": low.call_tir,
+            "R.call_tir_with_grad": low.call_tir,
             "R.call_dps": low.call_tir,
             "R.call_dps_packed": low.call_tir,
             "R.call_packed": low.call_packed,
@@ -189,7 +192,11 @@ class Expressions:
             op = find(name[2:])
             if op is None:
                 raise self.source.error(node, f"unknown operator {name}", near(name[2:]))
-            return self._intrinsic(node, op) if op.intrinsic else self._operators.call(node, op)
+            if op.intrinsic:
+                return self._intrinsic(node, op)
+            if op.name in BLOCKABLE:
+                return self._blocked.call(node, op)
+            return self._operators.call(node, op)
         return self._function(node)
 
     def _intrinsic(self, node: ast.Call, op: Op) -> Call:

@@ -48,6 +48,8 @@ class Foreign:
             "R.grad.end_checkpoint": self._mark,
             "R.hint_on_device": self._mark,
             "R.to_vdevice": self._mark,
+            "R.builtin.stop_lift_params": self._mark,
+            "R.memory.ensure_zero_offset": self._mark,
             "R.TupleGetItem": self._field,
             "R.nn.prelu": self._prelu,
             "R.dtype": self._dtype,

@@ -2,6 +2,9 @@
 
 import ast
 import math
+import operator
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +18,15 @@ from relax_egraph.script.spellings import DTYPE_NAMES
 
 WRAPPERS = frozenset({"float", "bool", "int", *(f"T.{dtype}" for dtype in DTYPES)})
 """Calls that only give a literal its dtype: ``T.int64(3)``, ``float("inf")``."""
+
+
+_ARITHMETIC: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+}
 
 
 def quoted(value: str) -> str:
@@ -53,6 +65,11 @@ def read_literal(source: Source, node: ast.expr) -> Any:
             value = read_literal(source, operand)
             if isinstance(value, int | float):
                 return -value
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            sides = [read_literal(source, left), read_literal(source, right)]
+            if all(isinstance(side, int | float) for side in sides):
+                with suppress(ArithmeticError):
+                    return _ARITHMETIC[type(op)](*sides)
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             return tuple(read_literal(source, e) for e in elements)
         case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) == "R.prim_value":

@@ -34,6 +34,7 @@ from relax_egraph.script.source import arguments, dotted
 _TIR = ("func", "args", "out_sinfo", "tir_vars")
 _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "R.call_tir": _TIR,
+    "R.call_tir_with_grad": (*_TIR, "te_grad_name", "te_grad_kwargs"),
     "R.call_tir_inplace": ("func", "args", "inplace_indices", "out_sinfo", "tir_vars"),
     "R.call_dps_packed": ("func", "args", "out_sinfo"),
     "R.call_dps": _TIR,
@@ -74,7 +75,8 @@ class LowCalls:
         attrs: dict[str, Attr] = {}
         if "inplace_indices" in by_name:
             attrs["inplace_indices"] = read_literal(self._source, by_name["inplace_indices"])
-        return self._operators.apply(node, OPS[name[2:]], args, attrs, self._out(by_name))
+        op = OPS["call_tir" if name == "R.call_tir_with_grad" else name[2:]]
+        return self._operators.apply(node, op, args, attrs, self._out(by_name))
 
     def call_packed(self, node: ast.Call, declared: StructInfo | None) -> Call:
         """``R.call_packed("f", x, sinfo_args=…)``; older scripts annotate the result."""

@@ -48,7 +48,10 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Not: "logical_not",
 }
 
-_VOID: Mapping[str, frozenset[Any]] = {"out_dtype": frozenset({"", "void", None})}
+_VOID: Mapping[str, frozenset[Any]] = {
+    "out_dtype": frozenset({"", "void", None}),
+    "layout": frozenset({"", "NCHW", "NCDHW"}),
+}
 """Redundant attributes that TVM prints, with the values for which they are redundant."""
 
 

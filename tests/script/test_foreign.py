@@ -1,5 +1,6 @@
 """Operators of TVM that are several operators here compute what they compute there."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -121,3 +122,43 @@ def main(x: R.Tensor((4, 4), "float32")):
 """)
 
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "kernel", "out"),
+    [("NCHW4c", "OIHW4o", "NCHW4c"), ("NHWC4c", "OHWI4o", "NCHW"), ("N2nHWC4c", "OHWI2i4o", "")],
+)
+def test_a_convolution_of_blocked_layouts_is_that_of_plain_ones(
+    data: str, kernel: str, out: str
+) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 8, 6, 6)).astype(np.float32)
+    w = np.random.default_rng(1).standard_normal((4, 8, 3, 3)).astype(np.float32)
+    xs, ws = blocked(x, "NCHW", data), blocked(w, "OIHW", kernel)
+    module = parse(f"""
+@R.function
+def main(x: R.Tensor({xs.shape}, "float32"), w: R.Tensor({ws.shape}, "float32")):
+    y = R.nn.conv2d(x, w, data_layout="{data}", kernel_layout="{kernel}", out_layout="{out}")
+    return y
+
+@R.function
+def plain(x: R.Tensor({x.shape}, "float32"), w: R.Tensor({w.shape}, "float32")):
+    y = R.nn.conv2d(x, w)
+    return y
+""")
+
+    y = evaluate(module, "main", xs, ws)
+
+    expected = evaluate(module, "plain", x, w)
+    np.testing.assert_allclose(y, blocked(expected, "NCHW", out or data), rtol=1e-5, atol=1e-5)
+
+
+def blocked(x: Any, plain: str, layout: str) -> Any:
+    """`x`, whose axes are `plain`, in a layout such as ``NCHW4c``."""
+    axes = [(letter, int(factor or 1)) for factor, letter in re.findall(r"(\d*)(\D)", layout)]
+    factors = {letter.upper(): factor for letter, factor in axes if letter.islower()}
+    split, letters = list[int](), ""
+    for letter, extent in zip(plain, x.shape, strict=True):
+        factor = factors.get(letter, 1)
+        split += [extent // factor, *([factor] if letter in factors else [])]
+        letters += letter + letter.lower() * (letter in factors)
+    return x.reshape(split).transpose([letters.index(letter) for letter, _ in axes])
