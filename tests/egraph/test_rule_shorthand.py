@@ -54,6 +54,15 @@ def main(x: R.Tensor((1, 4, 8, 8), "float32"), w: R.Tensor((4, 4, 1, 1), "float3
 
 
 WRONG = {
+    "(rewrite (R.abs x) (or (R.exp x) x))": """\
+<rules>:1:20: or chooses among what is matched
+    (rewrite (R.abs x) (or (R.exp x) x))
+                       ^
+what a rule makes is one term; write two rules""",
+    "(rewrite (R.abs (or (R.exp y) (R.sin x))) x)": """\
+<rules>:1:43: x is unbound: it occurs neither on the left side nor in :when
+    (rewrite (R.abs (or (R.exp y) (R.sin x))) x)
+                                              ^""",
     "(rewrite (R.nn.conv2d x w :stride s) x)": """\
 <rules>:1:27: R.nn.conv2d has no attribute stride
     (rewrite (R.nn.conv2d x w :stride s) x)
@@ -76,8 +85,51 @@ write :axis and its value, or _ for any that matches""",
 
 
 @pytest.mark.parametrize("rule", WRONG)
-def test_attributes_that_are_wrong_are_refused(rule: str) -> None:
+def test_shorthand_that_is_wrong_is_refused(rule: str) -> None:
     assert refusal(rule) == WRONG[rule]
+
+
+def test_alternatives_are_a_rule_each() -> None:
+    book = RuleBook.default(
+        [
+            """
+(rewrite (R.nn.relu (or (R.abs x) (R.exp x))) (R.abs x)
+  :when ((or (= 1 (rank-of x)) (= 2 (rank-of x)))) :name "relu-of-positive")
+"""
+        ]
+    )
+    rules = [r for r in book.rules if r.name in book.of_user]
+
+    assert [r.name for r in rules] == [f"relu-of-positive/{k}" for k in (1, 2, 3, 4)]
+    assert written(rules[1].form) == (
+        "(rewrite (R.nn.relu (R.abs x)) (R.abs x) :when ((= 2 (rank-of x))))"
+    )
+
+
+@pytest.mark.parametrize(("operator", "matches"), [("add", 1), ("multiply", 1), ("divide", 0)])
+def test_one_of_the_alternatives_matches(operator: str, matches: int) -> None:
+    module = rx.parse(f"""
+@R.function
+def main(x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")):
+    with R.dataflow():
+        z = R.nn.relu(R.{operator}(x, y))
+        R.output(z)
+    return z
+""")
+    rule = """
+(rewrite (R.nn.relu (or (R.add x y) (R.multiply x y)))
+  (R.call_pure_packed "f" (vec-of x y)) :demand)
+"""
+
+    assert rx.optimize(module, [rule]).script().count('"f"') == matches
+
+
+def test_each_alternative_is_checked() -> None:
+    rule = "(rewrite (R.abs (or (R.exp x) (R.nn.relu x))) (R.exp x))"
+
+    first, second = rx.rules.check(rule, trials=3, processes=1)
+
+    assert (first.kind, second.kind) == ("exact", "unsound")
 
 
 USED = """

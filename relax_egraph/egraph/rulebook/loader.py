@@ -10,6 +10,7 @@ from itertools import chain, count
 from typing import cast
 
 from relax_egraph.egraph.bindings import EggSmolError, EGraph
+from relax_egraph.egraph.rulebook.alternatives import alternatives
 from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import Options, check_rule, options_of
 from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source, form_of
@@ -42,7 +43,8 @@ def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
         try:
             if isinstance(item, Unread):
                 raise item.error
-            entries += _entries(item, source, scope, trial)
+            for form in alternatives(item, source) if item.head in RULES else (item,):
+                entries += _entries(form, source, scope, trial)
         except RuleError as error:
             if not wrong.add(item, error):
                 break
