@@ -7,10 +7,12 @@ assembly_text(module)    # what becomes of that on this processor
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from relax_egraph.base.parameters import FLAG, NAME, check, collection, optional, takes
 from relax_egraph.base.signatures import readable
 from relax_egraph.errors import IllFormed
+from relax_egraph.ir.called import called_operators, operators_for
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import MODULE, IRModule
@@ -61,6 +63,8 @@ def build(
     chosen = list(dict.fromkeys(map(processor, wanted))) + ([ANY] if portable else [])
     with deep(IllFormed, "the module is nested too deeply"), no_collection():
         assert_well_formed(module)
+        has_own = any(op.own for op in called_operators(module))
+        operators = operators_for(module) if has_own else None
         staged = TO_STAGES(module)
         lowered = TO_LOOPS(staged)
         kernels = _prim_funcs(lowered)
@@ -69,10 +73,11 @@ def build(
         program = TO_VM(lowered)
         del module, staged, lowered  # a weight that nobody else holds is let go when it is packed
         executable = codegen(program)
+    linker = partial(link, operators=operators) if operators else link
     sets = tuple(map(kernel_set, compiled))
     metadata = {KEY: promises_text(promises)} if (promises := promises_in(kernels)) else {}
     return replace(
-        executable, kernels=sets, work=work, metadata=metadata, linker=link, driver=driver()
+        executable, kernels=sets, work=work, metadata=metadata, linker=linker, driver=driver()
     )
 
 

@@ -9,9 +9,10 @@ numpy reference, which an executable that has such calls loads with sympy.
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relax_egraph.base.parameters import FLAG, NAME, PATH, Kind, optional, takes
 from relax_egraph.lower.jit.kernel_sets import fitting_kernels, head_of
@@ -20,6 +21,9 @@ from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.runtime.threads import thread_count, thread_pool
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.executable import Executable
+
+if TYPE_CHECKING:
+    from relax_egraph.ir.operators import Operators
 
 _OPERATORS = "relax.run."
 
@@ -44,27 +48,31 @@ def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) ->
 
 
 def link(
-    executable: Executable, num_threads: int | None = None
+    executable: Executable, num_threads: int | None = None, operators: "Operators | None" = None
 ) -> Mapping[str, Callable[..., Any]]:
     """The kernels of `executable` as callables, and the operators it calls at run time.
 
-    The kernels share `num_threads` threads, the caller's among them; see `thread_count`.  Raises
+    Operators are those in force, or `operators`.  The kernels share `num_threads` threads, the
+    caller's among them; see `thread_count`.  Raises
     `ExecutableError` if none are for this processor, or if objects are damaged.
     """
     count = thread_count(num_threads)
     linked: dict[str, Callable[..., Any]] = {
-        name: run for name in executable.packed_names if (run := _at_run_time(name)) is not None
+        name: run
+        for name in executable.packed_names
+        if (run := _at_run_time(name, operators)) is not None
     }
     if executable.kernels:
         linked.update(link_kernels(fitting_kernels(executable.kernels), thread_pool(count)))
     return linked
 
 
-def _at_run_time(name: str) -> Callable[..., Any] | None:
+def _at_run_time(name: str, operators: "Operators | None") -> Callable[..., Any] | None:
     """The packed function `name`, if it is an operator, giving what a machine has."""
     if not name.startswith(_OPERATORS):
         return None
     from relax_egraph.ir.run_time import at_run_time  # all operators, and sympy
 
-    run = at_run_time(name)
+    with operators.in_force() if operators else nullcontext():
+        run = at_run_time(name)
     return run and (lambda *args: convert(f"the result of {name!r}", run(*args)))

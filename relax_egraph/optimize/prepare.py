@@ -7,12 +7,10 @@ from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.readback.decode import BROADCAST
 from relax_egraph.extract import REFERENCE_PROFILE, Pricing
 from relax_egraph.ir.assumptions import Assumptions
-from relax_egraph.ir.expr import Call, Expr, Function
+from relax_egraph.ir.called import called_operators
+from relax_egraph.ir.expr import Function
 from relax_egraph.ir.module import BaseFunc, IRModule
-from relax_egraph.ir.op import Op
-from relax_egraph.ir.operators import Operators, in_force
 from relax_egraph.ir.tolerance import tolerance_of, with_tolerance
-from relax_egraph.ir.walk import post_order_visit
 from relax_egraph.optimize.inlining import inline_by_price
 from relax_egraph.optimize.made_calls import named_loops, with_loop_functions
 from relax_egraph.optimize.session import Session
@@ -115,29 +113,7 @@ def has_tolerance(prepared: IRModule) -> bool:
 
 def operators_in(module: IRModule) -> frozenset[str]:
     """The operators that functions of `module` call, and the one that encoding adds."""
-    return frozenset((BROADCAST, *(op.name for op in _called(module))))
-
-
-def own_operators(module: IRModule) -> frozenset[Op]:
-    """The operators of users that functions of `module` call."""
-    return frozenset(op for op in _called(module) if op.own)
-
-
-def with_own(module: IRModule) -> Operators:
-    """The operators in force and those of users that `module` calls."""
-    return in_force().union(own_operators(module))
-
-
-def _called(module: IRModule) -> set[Op]:
-    called = set[Op]()
-
-    def visit(expr: Expr) -> None:
-        if isinstance(expr, Call) and isinstance(expr.op, Op):
-            called.add(expr.op)
-
-    for _, function in module.relax_functions():
-        post_order_visit(function, visit)
-    return called
+    return frozenset((BROADCAST, *(op.name for op in called_operators(module))))
 
 
 def _with_tolerance(module: IRModule, tolerance: float | None) -> IRModule:

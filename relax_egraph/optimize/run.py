@@ -13,6 +13,7 @@ from relax_egraph.egraph.encoding.narrowing import Narrowing
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
+from relax_egraph.ir.called import operators_for
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.demands import demands_of
 from relax_egraph.ir.depth import deep
@@ -20,7 +21,7 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.optimize.explanation import Explanation, PlacedRegion
 from relax_egraph.optimize.merging import merged
 from relax_egraph.optimize.planner import Plan, Planner
-from relax_egraph.optimize.prepare import has_tolerance, prepare, with_own
+from relax_egraph.optimize.prepare import has_tolerance, prepare
 from relax_egraph.optimize.regions import RegionOptimizer
 from relax_egraph.optimize.reports import plan_reports, stored_weights
 from relax_egraph.optimize.session import Session, check_symbols, with_options_of
@@ -96,7 +97,7 @@ def optimize(module: IRModule, session: Session) -> IRModule:
 @no_collection()
 def run(module: IRModule, session: Session) -> Explanation:
     """Optimize as `optimize` does, and return the module with a report of each region."""
-    with with_own(module).in_force():
+    with operators_for(module).in_force():
         return _run(module, session)
 
 

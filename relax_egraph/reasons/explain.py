@@ -21,11 +21,12 @@ from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir import assumptions
+from relax_egraph.ir.called import operators_for
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.operators import Operators
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import Explanation, RegionReport, plain_text
-from relax_egraph.optimize.prepare import book_for, prepare, with_own
+from relax_egraph.optimize.prepare import book_for, prepare
 from relax_egraph.optimize.run import run
 from relax_egraph.optimize.session import Session, changed_options, with_options_of
 from relax_egraph.proof.chains import chains
@@ -239,7 +240,7 @@ def explain(module: IRModule, session: Explaining) -> Reasons:
         session = replace(session, rules=(read(session.rules),))
     explanation = run(module, session)
     known = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
-    operators = with_own(module)
+    operators = operators_for(module)
     reasons = Reasons(**known, source=module, session=session, operators=operators)
     if session.proof:
         _ = reasons.proofs

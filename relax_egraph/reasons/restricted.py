@@ -9,9 +9,10 @@ from relax_egraph.base.parameters import function, optional
 from relax_egraph.egraph.engine import Budget, Phase, RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import ProofError, SaturationError, nearest
+from relax_egraph.ir.called import operators_for
 from relax_egraph.ir.module import IRModule
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.prepare import book_for, prepare, with_own
+from relax_egraph.optimize.prepare import book_for, prepare
 from relax_egraph.optimize.run import run
 from relax_egraph.optimize.session import Session, check_symbols
 from relax_egraph.proof.prove import prove
@@ -84,7 +85,7 @@ class Restricted:
         session = Session((read_once,), **{**LIMITS, **options})
         check_symbols(module, session)
         prepared = prepare(module, session).module
-        with with_own(module).in_force():
+        with operators_for(module).in_force():
             book = book_for(prepared, session.read_rules(), session.without, session.fast_math)
         by_name = {rule.name: rule for rule in book.rewrites}
         return Restricted(module, session, by_name, progress or no_progress)

@@ -14,6 +14,7 @@ import pytest
 import relax_egraph as rx
 from examples import own_operator
 from relax_egraph import te
+from relax_egraph.errors import RunError
 from relax_egraph.ir import Var, call
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.op import Op
@@ -152,8 +153,20 @@ def test_the_machine_calls_numpy_where_nothing_else_is_defined() -> None:
     lookup = lookup_of()
     best = rx.optimize(parsed(LOOKUP, lookup))
 
+    np.testing.assert_array_equal(run(best, TABLE, IDS), -2 * TABLE[IDS])
+
+
+def test_a_loaded_executable_needs_its_operators_in_force(tmp_path: Path) -> None:
+    lookup = lookup_of()
+    rx.build(parsed(LOOKUP, lookup)).save(tmp_path / "lookup.rxe")
+    loaded = rx.load(tmp_path / "lookup.rxe")
+
     with rx.operators(lookup):
-        np.testing.assert_array_equal(run(best, TABLE, IDS), -2 * TABLE[IDS])
+        machine = rx.VirtualMachine(loaded)
+
+    np.testing.assert_array_equal(machine["main"](TABLE, IDS), -2 * TABLE[IDS])
+    with pytest.raises(RunError, match=r"no packed function relax\.run\.my\.lookup"):
+        rx.VirtualMachine(loaded)["main"](TABLE, IDS)
 
 
 def test_an_operator_is_used_by_the_builder_and_in_decorated_files() -> None:

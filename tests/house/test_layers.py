@@ -35,7 +35,7 @@ MAY_IMPORT = {
     },
     "raising": {"lower.legalize", "passes", "tir", "ir"},
     "build": {"loading", "lower", "vm", "passes", "tir", "ir"},
-    "loading": {"lower.jit", "lower.runtime", "vm", "ir.run_time"},
+    "loading": {"lower.jit", "lower.runtime", "vm", "ir.operators", "ir.run_time"},
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
     "verify": {"egraph", "rules", "ir", "vm.registry", "workers"},
     "vm": {"ir.dtypes", "ir.form", "ir.message", "ir.syntax"},

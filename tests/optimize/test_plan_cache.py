@@ -23,7 +23,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.ir.dims import symbol
 from relax_egraph.ir.expr import Constant, Function, PrimValue, ShapeExpr, Var
-from relax_egraph.ir.struct_info import tensor
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, tensor
 from relax_egraph.ir.walk import constants_of
 from relax_egraph.lower.jit.object_cache import ObjectCache
 from relax_egraph.optimize import cache as plan_cache
@@ -276,6 +276,26 @@ def test_what_functions_of_the_user_price_is_not_kept(folder: Path, made: list[s
         rx.optimize(DENSE, prices=prices)
 
     assert made == ["saturate", "extract", "extract"]
+
+
+def test_what_functions_of_an_operator_say_is_not_kept(folder: Path, made: list[str]) -> None:
+    """An operator that no program and no rule names is no part of a plan."""
+
+    @rx.operator("my.same", numpy=np.asarray)
+    def same(x: TensorStructInfo) -> StructInfo:
+        return x
+
+    rule = '(rewrite (R.nn.relu x) (R.my.same (R.nn.relu x)) :name "relu-is-same")'
+    text = "@R.function\ndef main(x: R.Tensor((4,))):\n    return R.my.same(x)"
+    rx.optimize(DENSE)
+    with rx.operators(same):
+        rx.optimize(DENSE)
+        assert made == ["saturate", "extract"]
+        for _ in range(2):
+            rx.optimize(rx.parse(text))
+            rx.optimize(DENSE, [rule], isolate=False)
+
+    assert made == ["saturate", "extract"] * 5
 
 
 def test_what_time_cut_short_is_not_kept(folder: Path, made: list[str]) -> None:

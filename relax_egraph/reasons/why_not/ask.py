@@ -21,12 +21,13 @@ from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
+from relax_egraph.ir.called import operators_for
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.tolerance import tolerance_of
 from relax_egraph.optimize.explanation import Explanation
-from relax_egraph.optimize.prepare import operators_in, prepare, with_own
+from relax_egraph.optimize.prepare import operators_in, prepare
 from relax_egraph.optimize.run import run
 from relax_egraph.optimize.session import OPTIONS, Session, check_symbols
 from relax_egraph.passes.check_assumptions import bound_symbols
@@ -69,7 +70,7 @@ def why_not(
     Raises ``ValueError`` if there is no such rule or value, or no operator without effects in the
     module, and the errors of `optimize`.
     """
-    with with_own(module).in_force():
+    with operators_for(module).in_force():
         return _answered(rule, module, at, Session(rules, **options))
 
 
