@@ -22,6 +22,7 @@ from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutation import writes_in_place
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op, complete_attrs, infer
+from relax_egraph.ir.outputs import infos_of
 from relax_egraph.ir.run_time import packed_call, run_time_call
 from relax_egraph.ir.struct_info import (
     PrimStructInfo,
@@ -85,10 +86,11 @@ class _Legalizer(ExprMutator):
         viewed = op.name in VIEWS and not self._writes
         if viewed and op.name == "reshape":  # the builtin checks the number of elements
             return call_packed("vm.builtin.reshape", args, (info,), pure=True)
+        packed = op.own.packed if op.own else None
+        if packed and (not packed.into_results or all(map(_has_size, infos_of(info)))):
+            return packed_call(packed, op, args, call.attrs, info)
         if not all(map(_is_known, args)):
             return run_time_call(op, args, call.attrs, info)
-        if op.own and op.own.packed:
-            return packed_call(op.own.packed, op, args, call.attrs, info)
         if op.name in CHECKS:
             return self._check_indices(args, complete_attrs(op, call.attrs), info)
         if viewed and _is_view(args[0], info):
@@ -190,10 +192,15 @@ def _with_known_shape(arg: Expr) -> Expr:
 def _is_known(arg: Expr) -> bool:
     info = arg.struct_info
     if isinstance(info, TensorStructInfo):
-        return info.dims is not None and info.dtype is not None
+        return _has_size(info)
     if isinstance(arg, Tuple):
         return all(map(_is_known, arg.fields))
     return isinstance(arg, ShapeExpr | PrimValue)
+
+
+def _has_size(info: StructInfo) -> bool:
+    """Whether a result can be allocated before it is computed."""
+    return isinstance(info, TensorStructInfo) and None not in (info.dims, info.dtype)
 
 
 def _is_view(x: Expr, info: StructInfo) -> bool:
