@@ -221,7 +221,11 @@ def _undominated(reached: Mapping[int, _Arrival]) -> list[int]:
     ranked = sorted(reached, key=lambda frontier: reached[frontier].cost)
     kept: list[int] = []
     for frontier in ranked:
-        if not any(better & ~frontier == 0 for better in kept[:_COMPARED]):
+        others = ~frontier
+        for better in kept[:_COMPARED]:
+            if not better & others:
+                break
+        else:
             kept.append(frontier)
     return kept
 

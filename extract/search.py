@@ -27,8 +27,11 @@ from relax_egraph.extract.subproblems import subproblems_of
 ASCENT_WORK = 300_000
 """How many candidates an ascent looks at."""
 
-FEW_FRONTIERS = 10_000
-"""How many frontiers are expanded before bounds are proven: chains of layers take fewer."""
+FEW_FRONTIERS = 500
+"""How many frontiers are expanded before an ascent, which takes about as long."""
+
+SOME_FRONTIERS = 10_000
+"""How many are expanded after an ascent, whose bounds exclude most: chains of layers take fewer."""
 
 WEAK = 0.6
 """An ascent that proves at most this share of the cost shows that barriers do not help."""
@@ -146,13 +149,14 @@ class Search:
         incumbent = incumbent.proven(best.bound, Source.ASCENT)
         if incumbent.closed:
             return incumbent
-        if best.bound < WEAK * incumbent.cost:
-            proven = frontier.Fixing(best.bound, best.extra)
-            if exact := self._by_frontiers(problem, pruned, proven, incumbent, MAX_FRONTIERS):
-                return exact
         exhausted = {n: 1.0 for n, extra in best.extra.items() if extra == 0}
         incumbent = _guided(problem, pruned, exhausted, incumbent)
-        return incumbent if incumbent.closed else self._relax(problem, pruned, tried, incumbent)
+        if incumbent.closed:
+            return incumbent
+        proven = frontier.Fixing(best.bound, best.extra)
+        limit = MAX_FRONTIERS if best.bound < WEAK * incumbent.cost else SOME_FRONTIERS
+        exact = self._by_frontiers(problem, pruned, proven, incumbent, limit)
+        return exact or self._relax(problem, pruned, tried, incumbent)
 
     def _relax(
         self, problem: Problem, pruned: Pruned, tried: Sequence[Ascent], incumbent: Incumbent
