@@ -79,6 +79,7 @@ class Costs:
         self.prices = prices or Prices()
         self._known: dict[Dim, int] = {}
         self._sizes_of: dict[int, _TensorSize] = {}  # by identity: hashing a shape is slow
+        self._steps: dict[tuple[object, ...], ArithmeticTime] = {}
 
     def size(self, dim: Dim) -> int:
         """`dim` at the sizes; the default where they make it negative, so do not fit."""
@@ -149,6 +150,14 @@ class Costs:
         result: TensorStructInfo,
     ) -> Applied:
         return Applied(attrs, tuple(map(self.extents, operands)), self.extents(result))
+
+    def _step(self, step: Step, operands: Sequence[TensorStructInfo]) -> ArithmeticTime:
+        """The arithmetic of one application of `step`; of steps that are alike, computed once."""
+        key = (step.op.name, step.attrs, id(step.struct_info), *map(id, operands))
+        if key not in self._steps:  # the sizes keep the struct infos, so no identity is reused
+            of = step.op.name, dict(step.attrs), operands, step.struct_info
+            self._steps[key] = self.computing(*of)
+        return self._steps[key]
 
     def kernel(self, kernel: Kernel, schedule: Schedule) -> float:
         """Seconds for one run of `kernel`, all of whose shapes are known."""
@@ -234,8 +243,7 @@ class Costs:
                     runs[operand] = max(runs[operand], runs[value])
             if value in widened and step.op.name == "astype":
                 continue
-            infos = map(kernel.info, values[number])
-            each = self.computing(step.op.name, dict(step.attrs), infos, step.struct_info)
+            each = self._step(step, [kernel.info(v) for v in values[number]])
             again = runs[value] / own if own else 1.0
             at_peak += again * each.at_peak
             stated += again * each.stated

@@ -55,8 +55,8 @@ class Cut:
     def structure(self, symbols: Mapping[ClassId, int]) -> Structure:
         """The structure, equal for cuts of the same kernel; `symbols` are those of the leaves."""
         return (
-            tuple(symbols[leaf] for leaf in self.leaves),
-            tuple((term.symbol, operands) for term, operands in self.steps),
+            tuple(map(symbols.__getitem__, self.leaves)),
+            tuple([(term.symbol, operands) for term, operands in self.steps]),
         )
 
 

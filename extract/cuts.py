@@ -64,7 +64,7 @@ class Loads:
 
     def weight(self, cut: Cut) -> float:
         """An estimate of the seconds for the value of `cut`: its arithmetic and its loads."""
-        return math.fsum([cut.seconds, *(self.seconds[leaf] for leaf in cut.leaves)])
+        return math.fsum([cut.seconds, *map(self.seconds.__getitem__, cut.leaves)])
 
     def lightest_beside(self, cut: Cut, others: Sequence[Cut]) -> int:
         """The index of the one of `others` that adds the least weight: loads are shared."""

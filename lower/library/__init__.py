@@ -43,7 +43,11 @@ class Library:
         Refused are unknown shapes, operators with data-dependent results or calls of functions,
         views inside larger kernels, and kernels that fit no single anchor.
         """
-        if not kernel.steps or not all(map(_is_lowerable, kernel.steps)):
+        names = {step.op.name for step in kernel.steps}
+        reads_views = len(kernel.steps) == 1 or names & ATTENTION
+        if not names or (names & VIEWS and not reads_views):
+            return None
+        if not all(map(_is_lowerable, kernel.steps)):
             return None
         for value in (*kernel.inputs, *kernel.steps):
             if value.struct_info.dims is None or value.struct_info.dtype is None:
@@ -53,7 +57,6 @@ class Library:
         for step in kernel.steps:
             if not step.op.elementwise and not agrees(kernel, step):
                 return None
-        names = {step.op.name for step in kernel.steps}
         if names & ATTENTION:
             return attention(kernel)
         if names & CONVOLUTIONS:
