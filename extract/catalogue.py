@@ -25,6 +25,7 @@ class Catalogue:
         self._offers = offers
         self._known: dict[Structure, Offer | None] = {}
         self._leaves: dict[ClassId, int] = {}
+        self._inputs: dict[ClassId, Input] = {}
         self._terms: dict[tuple[ClassId, int], Term] = {}
         self._steps: dict[tuple[int, tuple[int, ...]], Step] = {}
 
@@ -75,7 +76,7 @@ class Catalogue:
     def kernel(self, cut: Cut) -> Kernel:
         """The kernel that computes `cut`, whether the library runs it or not."""
         count = len(cut.leaves)
-        inputs = tuple([Input(self._classes[c].struct_info, self._scalar(c)) for c in cut.leaves])
+        inputs = tuple([self._inputs.get(c) or self._input(c) for c in cut.leaves])
         steps: list[Step] = []
         for term, numbers in cut.steps:
             values = tuple([-1 - n if n < 0 else count + n for n in numbers])
@@ -102,6 +103,11 @@ class Catalogue:
         symbol = self._offers.symbol((node.op, others, node.attrs, info), info)
         seconds = self.pricing.computing(node.op, dict(node.attrs), infos, info)
         return Term(owner, node, symbol, children, seconds=seconds)
+
+    def _input(self, leaf: ClassId) -> Input:
+        """The tensor that kernels load of class `leaf`: one for all kernels."""
+        info = self._classes[leaf].struct_info
+        return self._inputs.setdefault(leaf, Input(info, self._scalar(leaf)))
 
     def _scalar(self, leaf: ClassId) -> float | int | bool | None:
         """The known value of a tensor of rank 0, in its own dtype."""

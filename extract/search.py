@@ -1,10 +1,10 @@
 """The search for the cheapest solution: contract, prune, decompose, solve, combine.
 
-A subproblem that is long rather than wide is solved by dynamic programming over frontiers.  Of
-others barriers prove a bound: first by dual ascent, then as rows of a linear relaxation.  Both fix
-candidates that no solution better than the incumbent takes (reduced-cost fixing); the rest is
-smaller, and may decompose again.  What stays open is left to frontiers once more, which bounds now
-exclude, and, if it is too wide for that, to a MIP solver.
+A small subproblem that is long rather than wide is solved by dynamic programming over frontiers.
+Of others barriers prove a bound: first by dual ascent, in milliseconds, which excludes most
+frontiers; then, of wide ones, as rows of a linear relaxation.  Both fix candidates that no solution
+better than the incumbent takes (reduced-cost fixing); the rest is smaller, and may decompose again.
+What stays open is left to frontiers once more and, if it is too wide for that, to a MIP solver.
 """
 
 import math
