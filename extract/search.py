@@ -27,8 +27,9 @@ from relax_egraph.extract.subproblems import subproblems_of
 ASCENT_WORK = 300_000
 """How many candidates an ascent looks at."""
 
-FEW_FRONTIERS = 500
-"""How many frontiers are expanded before an ascent, which takes about as long."""
+FEW_FRONTIERS = 4
+"""How many frontiers are expanded for each candidate before an ascent, which takes about as long.
+"""
 
 SOME_FRONTIERS = 10_000
 """How many are expanded after an ascent, whose bounds exclude most: chains of layers take fewer."""
@@ -141,8 +142,9 @@ class Search:
             return incumbent
         if not self._left():
             return replace(incumbent, stopped=TIME_LIMIT)
-        unproven = frontier.Fixing()
-        if exact := self._by_frontiers(problem, pruned, unproven, incumbent, FEW_FRONTIERS):
+        few, unproven = FEW_FRONTIERS * len(problem.candidates), frontier.Fixing()
+        exact = self._by_frontiers(problem, pruned, unproven, incumbent, min(few, SOME_FRONTIERS))
+        if exact:
             return exact
         tried = ascents(problem, pruned, ASCENT_WORK, incumbent.cost)
         best = max(tried, key=lambda ascent: ascent.bound)
