@@ -112,7 +112,7 @@ def rule_of(cell: str) -> str:
 @pytest.fixture(autouse=True)
 def square() -> Iterator[None]:
     @rx.rules.function
-    def is_square(s: Shape) -> bool:  # pyright: ignore[reportUnusedFunction]
+    def is_square(s: Shape) -> bool:
         """Whether a shape is that of a square matrix."""
         return len(s) == 2 and s[0] == s[1]
 
