@@ -5,7 +5,7 @@ expand terms to trees, which are exponential in the size of the graph.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ class Tables:
         self._functions = egraph.freeze().functions
         self._facts: dict[str, dict[Value, Value]] = {}
         self._decoded: dict[tuple[str, Value], Any] = {}
+        self._rows: dict[str, Mapping[Value, Mapping[str, list[FrozenRow]]]] = {}
 
     def rows(self, name: str) -> list[FrozenRow]:
         """The rows of a function that are not subsumed, in order."""
@@ -75,17 +76,43 @@ class Tables:
                 nodes[key].append(node)
         return nodes
 
+    def nodes_at(self, key: Key) -> list[Node[Key]]:
+        """The nodes of one class as in `nodes`, without decoding those of all classes."""
+        pairs = self._rows_at(key.sort).get(key.value, {}).items()
+        every = (
+            node
+            for name, rows in pairs
+            for _, node in self._decoded_rows(name, sorted(rows, key=lambda row: row.inputs))
+        )
+        return [node for node in every if key not in node.operands]
+
+    def _rows_at(self, sort: str) -> Mapping[Value, Mapping[str, list[FrozenRow]]]:
+        """The rows of each class of `sort`, by their constructors."""
+        if sort not in self._rows:
+            by_class: dict[Value, dict[str, list[FrozenRow]]] = defaultdict(dict)
+            for name, constructor in constructors().items():
+                if constructor.result == sort:
+                    for row in self._unordered(name):
+                        by_class[row.output].setdefault(name, []).append(row)
+            self._rows[sort] = by_class
+        return self._rows[sort]
+
     def all_nodes(self) -> Iterator[tuple[Key, Node[Key]]]:
         """Every node and its class, in a fixed order."""
         return (pair for name in constructors() for pair in self.nodes_of(name))
 
     def nodes_of(self, name: str) -> Iterator[tuple[Key, Node[Key]]]:
         """The nodes of constructor `name`, each with its class."""
+        return self._decoded_rows(name, self.rows(name))
+
+    def _decoded_rows(
+        self, name: str, rows: Iterable[FrozenRow]
+    ) -> Iterator[tuple[Key, Node[Key]]]:
         constructor = constructors()[name]
         optional = constructor.optional
         sorts = (param.sort for param in constructor.params)
         readers = [self._reader(sort, k in optional) for k, sort in enumerate(sorts)]
-        for row in self.rows(name):
+        for row in rows:
             args = [read(value) for read, value in zip(readers, row.inputs, strict=True)]
             yield Key(constructor.result, row.output), constructor.node(args)
 

@@ -127,7 +127,7 @@ class _Values:
     def _nodes(self, key: Key, known: Node[Key] | None) -> Iterator[Node[Key]]:
         if known is not None:
             yield known
-        yield from self._tables.nodes.get(key, ())
+        yield from self._tables.nodes_at(key)
 
     def _written(self, node: Node[Key]) -> str | None:
         classes = {c: self._name(c) for c in node.operands}

@@ -61,7 +61,7 @@ class Infos:
             if dtype is not None:
                 rank = self._tables.rank(value)
                 return tensor(None, dtype, -1 if rank is None else rank)
-        for node in self._tables.nodes.get(key, ()):
+        for node in self._tables.nodes_at(key):
             try:
                 info = self.derived(node)
             except IllTyped:
