@@ -86,7 +86,7 @@ class _Reading:
             self.value = self.emit.reshape(self.value, (*shape[:first], *inner, *shape[last + 1 :]))
             self.indices[first : last + 1] = [Along(a, 1, 0) for a in place.axes]
             return
-        split = divided(load.indices, extents)
+        split = divided([i.index for i in self.indices if isinstance(i, Mixed)], extents)
         if split is not None:
             raise Splits(*split)
         name = load.buffer.name

@@ -6,9 +6,13 @@ from typing import Any
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
-from relax_egraph.ir.expr import Attr, Constant, Expr, ShapeExpr, Tuple
+from relax_egraph.ir.expr import Attr, Call, Constant, Expr, ShapeExpr, Tuple
+from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo
 from relax_egraph.raising.unreadable import Unreadable
+
+MOST_STEPS = 16
+"""The most operators between a reduction and the place where its axes are put back."""
 
 
 class Emitter:
@@ -17,16 +21,46 @@ class Emitter:
     def __init__(self, builder: BlockBuilder) -> None:
         self._builder = builder
         self._emitted: dict[Hashable, Expr] = {}
+        self._calls: dict[Expr, Call] = {}
 
     def __call__(self, name: str, *args: Expr, **attrs: Attr) -> Expr:
         """The result of the operator `name`; raises `Unreadable` if it refuses its operands."""
         key = (name, tuple(map(_key, args)), repr(sorted(attrs.items())))
         if key not in self._emitted:
             try:
-                self._emitted[key] = self._builder.emit(call(name, *args, **attrs))
+                made = call(name, *args, **attrs)
+                self._emitted[key] = self._builder.emit(made)
+                self._calls[self._emitted[key]] = made
             except IllTyped as problem:
                 raise Unreadable(str(problem)) from None
         return self._emitted[key]
+
+    def expand(self, value: Expr, axes: tuple[int, ...]) -> Expr:
+        """`value` with new axes of extent 1, which reductions that dropped them keep instead."""
+        kept = self._keeping(value, axes, MOST_STEPS)
+        return self("expand_dims", value, axis=axes) if kept is None else kept
+
+    def _keeping(self, value: Expr, axes: tuple[int, ...], steps: int) -> Expr | None:
+        """`value` with `axes`, if it is a map of numbers and of reductions over these axes."""
+        made = self._calls.get(value)
+        if made is None or not isinstance(made.op, Op) or not steps:
+            return None
+        if "keepdims" in made.attrs:
+            over = made.attrs["axis"]
+            same = over == axes and not made.attrs["keepdims"]
+            return self(made.op.name, *made.args, axis=axes, keepdims=True) if same else None
+        if not made.op.elementwise:
+            return None
+        kept: list[Expr] = []
+        for arg in made.args:
+            number = isinstance(arg, Constant) and not arg.data.shape
+            operand = arg if number else self._keeping(arg, axes, steps - 1)
+            if operand is None:
+                return None
+            kept.append(operand)
+        if all(isinstance(k, Constant) for k in kept):
+            return None
+        return self(made.op.name, *kept, **made.attrs)
 
     def broadcast(self, value: Expr, shape: Shape) -> Expr:
         """`value`, broadcast to `shape`."""

@@ -43,7 +43,7 @@ def aligned(emit: Emitter, value: Expr, labels: Labels, frame: Frame) -> Expr:
         value = emit("permute_dims", value, axes=tuple(map(named.index, order)))
     behind = frame.axes[frame.axes.index(order[0]) :] if order else ()
     missing = tuple(k for k, axis in enumerate(behind) if axis not in order)
-    return emit("expand_dims", value, axis=missing) if missing else value
+    return emit.expand(value, missing) if missing else value
 
 
 def _fits(labels: Labels, frame: Frame) -> bool:

@@ -23,8 +23,8 @@ from relax_egraph.raising.reductions import reduction
 from relax_egraph.raising.slices import parts_of
 from relax_egraph.raising.unreadable import Unreadable
 from relax_egraph.raising.values import Values
-from relax_egraph.tir.expr import Buffer, Imm, TirExpr, TirVar, from_dim
-from relax_egraph.tir.rewrite import loads
+from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.rewrite import loads, nodes
 from relax_egraph.tir.stmt import PrimFunc
 
 KEPT = ("opaque", "tir.is_scheduled", "schedule")
@@ -118,8 +118,22 @@ def _result_of(values: Values, nest: Nest) -> Expr:
         try:
             return _value(values, nest)
         except Splits as problem:
-            nest = _split(nest, problem.axis, problem.size)
+            nest = _split(nest, problem.axis, _largest(nest, problem))
     raise Unreadable(f"the indices of {nest.buffer.name} have too many digits")
+
+
+def _largest(nest: Nest, problem: Splits) -> Dim:
+    """The largest divisor of the axis in `nest`: the digits by it have those by smaller ones."""
+    sizes = [problem.size]
+    for node in nodes(nest.value):
+        match node:
+            case Binary(kind="//" | "%", a=a, b=Imm(value=int(size))) if a is problem.axis:
+                if size > 1 and dims.divides(size, nest.axes[problem.axis]):
+                    sizes.append(size)
+            case _:
+                pass
+    numbers = [size for size in sizes if isinstance(size, int)]
+    return max(numbers) if len(numbers) == len(sizes) else problem.size
 
 
 def _split(nest: Nest, axis: TirVar, size: Dim) -> Nest:

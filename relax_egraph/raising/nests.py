@@ -5,7 +5,7 @@ loops that are parallel, vectorized, unrolled, split or fused says how it is to 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from relax_egraph.ir import dims
@@ -71,7 +71,7 @@ def _nests(stmt: Stmt, loops: Loops) -> Iterator[Nest]:
         case For(kind=kind):
             raise Unreadable(f"{kind} loops are a schedule")
         case TirBlock():
-            yield _block(stmt, loops)
+            yield from _block(stmt, loops)
         case Store(buffer=buffer, indices=at, value=value):
             yield _plain(Nest(buffer, loops, at, value))
         case IfThenElse():
@@ -104,7 +104,7 @@ def _distribute(first: Sequence[Nest], second: Sequence[Nest], loops: Loops) -> 
                             raise Unreadable(message)
 
 
-def _block(block: TirBlock, loops: Loops) -> Nest:
+def _block(block: TirBlock, loops: Loops) -> list[Nest]:
     bound: dict[TirVar, TirExpr] = {}
     for axis in block.axes:
         loop, extent = axis.binding, _extent(axis.extent)
@@ -118,29 +118,33 @@ def _block(block: TirBlock, loops: Loops) -> Nest:
             bound[axis.var] = loop
     if block.axes and any(v not in bound.values() and e != 1 for v, e in loops.items()):
         raise Unreadable(f"a loop around the block {block.name} is none of its axes")
-    store = _with_scalars(block.body, block.allocs)
-    nest = Nest(store.buffer, loops, store.indices, store.value)
-    if block.init is not None:
-        first = block.init
-        if not isinstance(first, Store) or first.buffer is not nest.buffer:
-            raise Unreadable(f"the block {block.name} begins with more than a store")
-        if first.indices != nest.at:
+    begun = {s.buffer: s for s in _stores(block.init, ())}
+    nests: list[Nest] = []
+    for store in _stores(block.body, block.allocs):
+        first = begun.pop(store.buffer, None)
+        if first is not None and first.indices != store.indices:
             raise Unreadable(f"the block {block.name} begins with another element")
-        nest = replace(nest, init=first.value)
-    nest = _plain(nest.replaced(bound, loops))
-    if nest.init is not None and not nest.reduced:
-        raise Unreadable(f"the block {block.name} begins a reduction over no axis")
-    return nest
+        nest = Nest(store.buffer, loops, store.indices, store.value, first and first.value)
+        nest = _plain(nest.replaced(bound, loops))
+        if nest.init is not None and not nest.reduced:
+            raise Unreadable(f"the block {block.name} begins a reduction over no axis")
+        for before in nests:
+            _distribute([before], [nest], loops)
+        nests.append(nest)
+    if begun or not nests:
+        raise Unreadable(f"the block {block.name} is no reduction of what it begins with")
+    return nests
 
 
-def _with_scalars(body: Stmt, allocs: Sequence[Buffer]) -> Store:
-    """The store of `body`, with the values of local scalars in place of their reads."""
+def _stores(body: Stmt | None, allocs: Sequence[Buffer]) -> list[Store]:
+    """The stores of `body`, with the values of local scalars in place of their reads."""
     values: dict[Buffer, TirExpr] = {}
 
     def change(e: TirExpr) -> TirExpr:
         return values.get(e.buffer, e) if isinstance(e, BufferLoad) else e
 
-    todo, local = [body], set(allocs)
+    stores: list[Store] = []
+    todo, local = [] if body is None else [body], set(allocs)
     while todo:
         stmt = todo.pop(0)
         match stmt:
@@ -151,14 +155,14 @@ def _with_scalars(body: Stmt, allocs: Sequence[Buffer]) -> Store:
                 todo.insert(0, stmt.body)
             case Store() if stmt.buffer in local and dims.product(stmt.buffer.shape) == 1:
                 values[stmt.buffer] = rewrite(stmt.value, change)
-            case Store() if not todo and stmt.buffer not in local:
+            case Store() if stmt.buffer not in local:
                 at = tuple(rewrite(i, change) for i in stmt.indices)
-                return Store(stmt.buffer, at, rewrite(stmt.value, change))
+                stores.append(Store(stmt.buffer, at, rewrite(stmt.value, change)))
             case IfThenElse():
                 raise Unreadable("a store on a condition")
             case _:
-                break
-    raise Unreadable("a block of more than a store is a schedule")
+                raise Unreadable("loops in a block are a schedule")
+    return stores
 
 
 def _plain(nest: Nest) -> Nest:

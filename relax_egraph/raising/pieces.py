@@ -7,7 +7,8 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.raising.frame import Frame
 from relax_egraph.raising.indices import linear
-from relax_egraph.tir.expr import Binary, Not, Select, TirExpr, TirVar
+from relax_egraph.tir.affine import dim_of
+from relax_egraph.tir.expr import Binary, Imm, Not, Select, TirExpr, TirVar
 from relax_egraph.tir.rewrite import variables
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -26,21 +27,52 @@ class Cut:
 def ranges(condition: TirExpr, frame: Frame) -> dict[TirVar, tuple[Dim, Dim]] | None:
     """The first index and the end of each axis between which `condition` holds, and only there.
 
-    ``None`` if it does not hold in such a box.
+    ``None`` if it does not hold in such a box.  That the box has elements may be a part of it.
     """
     box: dict[TirVar, tuple[Dim, Dim]] = {}
+    nonempty: list[Dim] = []
     for part in _conjuncts(condition):
         bound = _bound(part, frame)
         if bound is None:
-            return None
+            extent = _positive(part)
+            if extent is None:
+                return None
+            nonempty.append(extent)
+            continue
         axis, at, is_below = bound
         first, end = box.get(axis, (0, frame.extents[axis]))
-        box[axis] = (first, at) if is_below else (at, end)
+        box[axis] = (first, _lesser(at, end)) if is_below else (_greater(at, first), end)
     for axis, (first, end) in box.items():
         ordered = dims.prove_ge(first, 0) and dims.prove_ge(end, first)
         if not ordered or not dims.prove_ge(frame.extents[axis], end):
             return None
+    counts = [dims.sub(end, first) for first, end in box.values()]
+    counts += [frame.extents[a] for a in frame.axes if a not in box]
+    if not all(any(_is_empty_with(d, c) for c in counts) for d in nonempty):
+        return None
     return box
+
+
+def _lesser(a: Dim, b: Dim) -> Dim:
+    return a if dims.prove_ge(b, a) else dims.minimum(a, b)
+
+
+def _greater(a: Dim, b: Dim) -> Dim:
+    return a if dims.prove_ge(a, b) else dims.maximum(a, b)
+
+
+def _positive(condition: TirExpr) -> Dim | None:
+    """The dimension that `condition` says is above 0."""
+    match condition:
+        case Binary(kind=">", a=a, b=Imm(value=0)):
+            return dim_of(a)
+        case _:
+            return None
+
+
+def _is_empty_with(dim: Dim, count: Dim) -> bool:
+    """Whether `count` is 0 where `dim` is."""
+    return any(dims.equal(dim, d) for d in (count, dims.minimum(1, count)))
 
 
 def cut_of(choice: Select, frame: Frame) -> Cut | None:

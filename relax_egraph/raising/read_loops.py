@@ -17,7 +17,7 @@ from relax_egraph.passes.infra import Pass
 from relax_egraph.passes.inline_functions import inlined
 from relax_egraph.raising.function import Reason, read
 from relax_egraph.raising.nests import nests_of
-from relax_egraph.raising.worth import kernels_of
+from relax_egraph.raising.worth import kernels_alone
 from relax_egraph.tir.stmt import PrimFunc
 
 NAMED = Reason("rules name it")
@@ -78,13 +78,13 @@ def _called(module: IRModule, named: Collection[str]) -> dict[str, Function | Re
 
 
 def _worth_it(function: PrimFunc) -> Function | Reason:
-    """What `function` computes, unless that needs more kernels than it has nests."""
+    """What `function` computes, unless more operators fuse with none than it has nests."""
     operators = read(function)
     if isinstance(operators, Reason):
         return operators
-    kernels, nests = kernels_of(operators), len(nests_of(function.body))
-    if kernels > nests:
-        return Reason(f"its operators need {kernels} kernels, its loops are {_nests(nests)}")
+    alone, nests = kernels_alone(operators), len(nests_of(function.body))
+    if alone > nests:
+        return Reason(f"{alone} of its operators fuse with none, its loops are {_nests(nests)}")
     return operators
 
 

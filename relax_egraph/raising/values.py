@@ -8,8 +8,8 @@ import numpy as np
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.dtypes import is_stored
-from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr, Tuple, const
+from relax_egraph.ir.dtypes import converted, is_stored
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, ShapeExpr, Tuple, const
 from relax_egraph.raising.elements import element
 from relax_egraph.raising.emitter import Emitter
 from relax_egraph.raising.frame import Frame, aligned
@@ -30,7 +30,8 @@ from relax_egraph.tir.expr import (
     TirVar,
     from_dim,
 )
-from relax_egraph.tir.rewrite import substitute
+from relax_egraph.tir.rewrite import loads, substitute
+from relax_egraph.tir.simplify import simplify_index
 
 MOST_EXACT = 1 << 53
 """The greatest magnitude up to which a float, as padding is written, is any integer."""
@@ -65,6 +66,8 @@ class Values:
         Unless it is `sure` that all of `expr` is evaluated, its loads must be proven to be within
         their buffers.
         """
+        if isinstance(expr, Binary) and expr.dtype == "int64" and not loads(expr):
+            expr = simplify_index(expr, frame.extents)
         match expr:
             case Imm():
                 return _literal(expr)
@@ -123,24 +126,34 @@ class Values:
         found = operator_of(choice)
         if found is not None and found[0] != "where":
             return self._scalar(choice, frame, sure)
-        if isinstance(choice.b, Imm) and (box := ranges(choice.condition, frame)) is not None:
-            padded = self._padded(choice, frame, box, sure)
+        around = _number(choice.b)
+        if around is not None and (box := ranges(choice.condition, frame)) is not None:
+            padded = self._padded(choice.a, around, frame, box, sure)
             if padded is not None:
                 return padded
-        if choice.lazy and (cut := cut_of(choice, frame)) is not None:
+        cut = cut_of(choice, frame)
+        if cut is not None and choice.lazy:
             return self._joined(cut, frame, sure)
         sure = sure and not choice.lazy
-        condition = self.of(choice.condition, frame, True)
-        return self.emit(
-            "where", condition, self.of(choice.a, frame, sure), self.of(choice.b, frame, sure)
-        )
+        try:
+            sides = [self.of(side, frame, sure) for side in (choice.a, choice.b)]
+            return self.emit("where", self.of(choice.condition, frame), *sides)
+        except Unreadable:
+            if cut is None:
+                raise
+        return self._joined(cut, frame, sure)
 
     def _padded(
-        self, choice: Select, frame: Frame, box: Mapping[TirVar, tuple[Dim, Dim]], sure: bool
+        self,
+        inside: TirExpr,
+        around: Constant,
+        frame: Frame,
+        box: Mapping[TirVar, tuple[Dim, Dim]],
+        sure: bool,
     ) -> Expr | None:
-        """``R.nn.pad`` of the value in a box, where the number around it is a float."""
-        assert isinstance(choice.b, Imm)
-        if abs(choice.b.value) > MOST_EXACT and choice.b.dtype in ("int64", "uint64"):
+        """``R.nn.pad`` of the value `inside` a box, with a number `around` it that is a float."""
+        fill = float(around.data)
+        if abs(fill) > MOST_EXACT and around.data.dtype.kind in "iu":
             return None
         widths: list[int] = []
         for axis in frame.axes:
@@ -151,8 +164,7 @@ class Values:
                 widths.append(width)
         inner = self._moved(frame, {a: first for a, (first, _) in box.items()}, box)
         moved = {a: inner.axes[frame.axes.index(a)] + from_dim(box[a][0]) for a in box}
-        value = self.whole(substitute(choice.a, moved), inner, sure)
-        fill = float(choice.b.value)
+        value = self.whole(substitute(inside, moved), inner, sure)
         return self.emit("nn.pad", value, pad_width=tuple(widths), pad_value=fill)
 
     def _moved(
@@ -179,7 +191,18 @@ class Values:
         return parts[0] if len(parts) == 1 else self.emit("concat", Tuple(tuple(parts)), axis=place)
 
 
-def _literal(literal: Imm) -> Expr:
+def _number(expr: TirExpr) -> Constant | None:
+    """The number that `expr` is: a literal, or one that is converted."""
+    match expr:
+        case Imm():
+            return _literal(expr)
+        case Cast(value=Imm(value=value, dtype=dtype)):
+            return const(converted(np.asarray(value, dtype), expr.dtype))
+        case _:
+            return None
+
+
+def _literal(literal: Imm) -> Constant:
     """A constant; literals of storage types are exact, as loops compute in a wider dtype."""
     with np.errstate(over="ignore"):
         value = np.asarray(literal.value).astype(np.dtype(literal.dtype))

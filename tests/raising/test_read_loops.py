@@ -5,7 +5,9 @@ import pytest
 
 import relax_egraph as rx
 from bench.census import census
+from relax_egraph.ir import dims
 from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.passes import PassContext
 
 SQUARE = '((T.int64(64), T.int64(64)), "float32")'
@@ -71,6 +73,36 @@ SOFTMAX = loops(
     '        vi, vj = T.axis.remap("SS", [i, j])',
     "        y[vi, vj] = e[vi, vj] / total[vi]",
 )
+AS_TVM_WRITES_IT = SOFTMAX.replace('T.float32("-inf")', "T.float32(-3.4028234663852886e38)")
+MOMENTS = loops(
+    "norm",
+    buffers("x", "y"),
+    'total = T.alloc_buffer((64,), "float32")',
+    'squares = T.alloc_buffer((64,), "float32")',
+    "for i, k in T.grid(64, 64):",
+    '    with T.block("moments"):',
+    '        vi, vk = T.axis.remap("SR", [i, k])',
+    "        with T.init():",
+    "            total[vi] = T.float32(0)",
+    "            squares[vi] = T.float32(0)",
+    "        v = x[vi, vk]",
+    "        total[vi] = total[vi] + v",
+    "        squares[vi] = squares[vi] + v * v",
+    "for i, j in T.grid(64, 64):",
+    '    with T.block("y"):',
+    '        vi, vj = T.axis.remap("SS", [i, j])',
+    "        y[vi, vj] = (x[vi, vj] - total[vi] / T.float32(64)) * squares[vi]",
+)
+PADDED = loops(
+    "padded",
+    'x: T.Buffer((64, 62), "float32"), y: T.Buffer((64, 64), "float32")',
+    "for i, j in T.grid(64, 64):",
+    "    y[i, j] = T.if_then_else(",
+    "        T.int64(1) <= j and j < T.int64(63) and T.int64(0) <= j,",
+    "        T.max(x[i, j - 1], T.float32(0)),",
+    "        T.float32(0.5),",
+    "    )",
+)
 PRODUCT = loops(
     "product",
     buffers("x", "w", "y"),
@@ -125,6 +157,32 @@ PAIRS = {
         SOFTMAX + graph(matrices("x", "w"), "a = R.matmul(x, w)", f"out = {call('softmax', 'a')}"),
         graph(matrices("x", "w"), "a = R.matmul(x, w)", "out = R.nn.softmax(a)"),
     ),
+    "a softmax from the lowest number on": (
+        AS_TVM_WRITES_IT
+        + graph(matrices("x", "w"), "a = R.add(x, w)", f"out = {call('softmax', 'a')}"),
+        graph(matrices("x", "w"), "a = R.add(x, w)", "out = R.nn.softmax(a)"),
+    ),
+    "a block of two sums": (
+        MOMENTS + graph(matrices("x"), "a = R.exp(x)", f"out = {call('norm', 'a')}"),
+        graph(
+            matrices("x"),
+            *("a = R.exp(x)", "m = R.mean(a, axis=[1], keepdims=True)", "d = R.subtract(a, m)"),
+            *("s = R.sum(R.square(a), axis=[1], keepdims=True)", "out = R.multiply(d, s)"),
+        ),
+    ),
+    "padding on a condition": (
+        PADDED
+        + graph(
+            'x: R.Tensor((64, 62), "float32")',
+            f"a = {call('padded', 'x')}",
+            "out = R.exp(a)",
+        ),
+        graph(
+            'x: R.Tensor((64, 62), "float32")',
+            "a = R.nn.pad(R.nn.relu(x), pad_width=[0, 0, 1, 1], pad_value=0.5)",
+            "out = R.exp(a)",
+        ),
+    ),
     "a product before a function": (
         PRODUCT
         + graph(
@@ -151,15 +209,24 @@ PAIRS = {
 }
 
 
+def arguments(module: rx.IRModule) -> list[np.ndarray]:
+    """Random matrices for the parameters of `main`."""
+    random = np.random.default_rng(0)
+    args: list[np.ndarray] = []
+    for param in dict(module.relax_functions())["main"].params:
+        assert isinstance(param.struct_info, TensorStructInfo)
+        shape = [dims.evaluate(d, {}) for d in param.struct_info.dims or ()]
+        args.append(random.standard_normal(shape, np.float32))
+    return args
+
+
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_loop_function_has_the_kernels_of_its_operators(pair: str) -> None:
     written, operators = map(rx.parse, PAIRS[pair])
     best = rx.optimize(written)
 
     assert census(best) == census(rx.optimize(operators))
-    main = dict(operators.relax_functions())["main"]
-    random = np.random.default_rng(0)
-    args = [random.standard_normal((64, 64), np.float32) for _ in main.params]
+    args = arguments(operators)
     result = rx.VirtualMachine(rx.build(best))["main"](*args)
     np.testing.assert_allclose(result, evaluate(operators, "main", *args), rtol=1e-4, atol=1e-4)
 
