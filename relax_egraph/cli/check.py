@@ -1,8 +1,10 @@
 """``relax-egraph rules check``: tests rules for soundness."""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +46,13 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
 )
 @options.processes
 @click.option(
+    "--import",
+    "modules",
+    multiple=True,
+    metavar="MODULE",
+    help="A Python module to import first: it registers functions that rules call.",
+)
+@click.option(
     "--tests",
     multiple=True,
     type=values.EXISTING,
@@ -59,6 +68,7 @@ def check_files(
     trials: int,
     seed: int,
     processes: int,
+    modules: tuple[str, ...],
     tests: tuple[Path, ...],
     verbose: bool,
     quiet: bool,
@@ -73,6 +83,7 @@ def check_files(
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
+    _import(modules)
     from relax_egraph.cli.failure_text import failure_text, suggested, text_of
     from relax_egraph.egraph.rulebook.book import RuleBook
     from relax_egraph.verify.check import check_rules
@@ -95,6 +106,16 @@ def check_files(
             _print_summary(verdicts)
     if wrong:
         sys.exit(1)
+
+
+def _import(modules: Sequence[str]) -> None:
+    """Import the Python `modules`, also from the current folder."""
+    sys.path[:0] = [os.getcwd()] if modules else []
+    for name in modules:
+        try:
+            import_module(name)
+        except ImportError as problem:
+            raise click.ClickException(f"{name} cannot be imported: {problem}") from None
 
 
 def _names(book: "RuleBook", files: Sequence[Path], only: Sequence[str]) -> list[str]:

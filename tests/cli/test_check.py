@@ -1,6 +1,7 @@
 """The command relax-egraph rules check, as a writer of rules uses it."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -318,3 +319,29 @@ def test_a_float_class_is_stated_where_none_is() -> None:
 
     assert text.with_class("fast") == "; a law\n; float: fast\n(rewrite (R.exp x) x)"
     assert text.conclusion == (2, 20)
+
+
+def test_a_module_registers_the_functions_that_rules_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "mine.egg"
+    rules.write_text('(rewrite (R.nn.relu x) (R.call_pure_packed "cli.relu" (vec-of x)))')
+    (tmp_path / "kernels_of_mine.py").write_text(
+        "import numpy as np, relax_egraph as rx\n"
+        '@rx.register_func("cli.relu")\n'
+        "def relu(x):\n"
+        "    return np.maximum(x, x.dtype.type(0))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+
+    alone = invoke("rules", "check", rules, "--trials", 3)
+    known = invoke("rules", "check", rules, "--trials", 3, "--import", "kernels_of_mine")
+    wrong = invoke("rules", "check", rules, "--import", "no_such_module")
+
+    assert alone.exit_code == 1
+    assert "not checked" in alone.stdout
+    assert "no meaning is registered for cli.relu" in alone.stdout
+    assert (known.exit_code, known.stdout.splitlines()[-1]) == (0, "1 rule: 1 as declared, 0 not")
+    assert wrong.exit_code == 1
+    assert "no_such_module cannot be imported" in wrong.output

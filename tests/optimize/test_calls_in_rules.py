@@ -10,6 +10,7 @@ import pytest
 import relax_egraph as rx
 from relax_egraph.errors import RuleError
 from relax_egraph.extract.prices import PricedCall
+from relax_egraph.proof.text import step_lines
 
 Array = npt.NDArray[Any]
 
@@ -320,3 +321,19 @@ def main(x: R.Tensor((8,), "float32")):
     best = rx.optimize(module, [rule], fast_math=True)
 
     assert "test.same" in best.script()
+
+
+def test_reasons_name_the_function() -> None:
+    prices = rx.Prices(calls={"test.product": 1e-9})
+
+    reasons = rx.explain(MODULE, [BY_PRODUCT], prices=prices, proof=True)
+    why_not = rx.why_not("by-product", MODULE, rules=[BY_PRODUCT], prices=rx.Prices(calls=DEAR))
+
+    rows = [line.replace("│", " ").split() for line in str(reasons).splitlines()]
+    assert ["0", "test.product", "0.001", "µs", "by-product"] in rows
+    (trace,) = reasons.traces
+    assert step_lines(trace, trace.steps[0]) == ["  matmul(x, w)", "→ test.product(x, w)"]
+    assert "fired once at lv" in str(why_not)
+
+
+DEAR = {"test.product": 1.0}

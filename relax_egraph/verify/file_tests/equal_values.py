@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from relax_egraph.egraph.encoding.narrowing import stored
-from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR, Child, Node
+from relax_egraph.egraph.node import CALLS, LEAF, OPAQUE, SCALAR, Child, Node
 from relax_egraph.egraph.readback.tables import Key, Tables
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
@@ -131,6 +131,9 @@ class _Run:
             return f"(Leaf {node.key})"
         if node.op == SCALAR:
             return f"(R.const {node.scalar})"
+        if node.op in CALLS:
+            operands, shape = map(child, node.children)
+            return f'(R.{node.op} "{node.callee}" {operands} {shape} "{node.call_info.dtype}")'
         head = f"R.{node.op}" if node.op in operators() else node.op
         inside = [*map(child, node.children), *(str(v) for _, v in node.attrs)]
         return f"({' '.join((head, *inside))})"
