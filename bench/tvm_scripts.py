@@ -23,6 +23,7 @@ from relax_egraph.script.parser import parse, read_class, read_function
 from relax_egraph.script.printer import print_with_constants
 from relax_egraph.script.signatures import declared_symbols
 from relax_egraph.script.source import Source, dotted
+from relax_egraph.script.spellings import today
 
 Definition = ast.ClassDef | ast.FunctionDef
 
@@ -158,6 +159,12 @@ def _inside(source: Source, body: list[ast.stmt], around: Around) -> Iterator[Sc
                 yield from _inside(source, statement.body, inner)
             case ast.ClassDef() | ast.With() | ast.If():
                 yield from _inside(source, statement.body, around)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                module = statement.module if isinstance(statement, ast.ImportFrom) else None
+                for alias in names:
+                    whole = f"{module}.{alias.name}" if module else alias.name
+                    if today(f"{whole}.x")[:2] not in ("R.", "T.", "I.") and whole != "tvm":
+                        around.hide(alias.asname or alias.name.partition(".")[0])
             case ast.Assign(targets=targets, value=value):
                 names = [n for t in targets for n in _names(t)]
                 around.hide(*names)

@@ -167,7 +167,7 @@ class ExpressionPrinter:
     def _prim_value(self, expr: PrimValue) -> str:
         if isinstance(expr.value, float) or is_float(expr.dtype):
             return f"T.{expr.dtype}({literal_text(float(expr.value))})"
-        if expr.dtype == "bool":
+        if expr.dtype == "bool" and isinstance(expr.value, int):
             return f"T.bool({bool(expr.value)})"
         dim = self.info.dim(expr.value)
         return dim if expr.dtype == "int64" else f"T.{expr.dtype}({dim})"

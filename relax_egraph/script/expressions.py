@@ -39,7 +39,7 @@ from relax_egraph.ir.templates import extents_of
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.blocked_layouts import BLOCKABLE, BlockedLayouts
 from relax_egraph.script.foreign import Foreign
-from relax_egraph.script.leaves import host_literal, metadata, prim_value, string
+from relax_egraph.script.leaves import condition, host_literal, metadata, prim_value, string
 from relax_egraph.script.literals import outer_constant, read_const, read_literal, read_string
 from relax_egraph.script.low_calls import LowCalls
 from relax_egraph.script.operators import Operators, is_number
@@ -109,6 +109,10 @@ class Expressions:
                 return self.scope.module.function(name, node)
             case ast.Attribute(value=whole, attr="shape"):
                 return self._operators.apply(node, OPS["shape_of"], [self.leaf(whole)], {})
+            case ast.BinOp() if self._is_of_symbols(node):
+                return PrimValue(self.scope.annotations.dim(node))
+            case ast.Compare() if self._is_of_symbols(node):
+                return condition(self.scope, node)
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operators.infix(node, op, [left, right])
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -169,6 +173,12 @@ class Expressions:
 
     def _is_module(self, name: str) -> bool:
         return name in self.scope.module.aliases and name not in self.scope.variables
+
+    def _is_of_symbols(self, node: ast.expr) -> bool:
+        """Whether `node` is computed of dimension symbols, and of no variable."""
+        names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+        scope = self.scope
+        return bool(names) and all(n in scope.symbols and n not in scope.variables for n in names)
 
     def _is_shape(self, elements: Sequence[ast.expr]) -> bool:
         """Whether a tuple is a shape in an older script: arithmetic of symbols throughout."""

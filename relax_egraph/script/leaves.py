@@ -2,10 +2,11 @@
 
 import ast
 
+from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, StringImm
 from relax_egraph.script.literals import WRAPPERS, read_literal, read_string
-from relax_egraph.script.operators import plain_number
+from relax_egraph.script.operators import plain_number, unwrapped
 from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import Source, arguments, dotted
 
@@ -19,6 +20,11 @@ def prim_value(scope: Scope, node: ast.Call) -> PrimValue:
     if "value" not in by_name:
         raise scope.source.error(node, "R.prim_value takes a value")
     written = by_name["value"]
+    if isinstance(written, ast.Compare):
+        return condition(scope, written)
+    inner = unwrapped(written, "T.bool")
+    if inner is not written and not isinstance(inner, ast.Constant):
+        return PrimValue(scope.annotations.dim(inner), "bool")
     if isinstance(written, ast.Call) and (name := dotted(written.func)) in WRAPPERS:
         dtype = name.removeprefix("T.")
         if is_integer(dtype) and len(written.args) == 1:
@@ -28,6 +34,28 @@ def prim_value(scope: Scope, node: ast.Call) -> PrimValue:
     if isinstance(literal := plain_number(written), float):
         return PrimValue(literal, "float64")
     return PrimValue(scope.annotations.dim(written))
+
+
+def condition(scope: Scope, node: ast.Compare) -> PrimValue:
+    """``n % 16 == 0``: a dimension that is 1 where it holds, else 0, as a scalar of dtype bool."""
+    a, b = scope.annotations.dim(node.left), scope.annotations.dim(node.comparators[0])
+    ahead, behind = dims.sub(a, b), dims.sub(b, a)
+    match node.ops:
+        case [ast.Eq()]:
+            value = dims.sub(1, dims.minimum(1, dims.maximum(ahead, behind)))
+        case [ast.NotEq()]:
+            value = dims.minimum(1, dims.maximum(ahead, behind))
+        case [ast.Lt()]:
+            value = dims.minimum(1, dims.maximum(0, behind))
+        case [ast.LtE()]:
+            value = dims.minimum(1, dims.maximum(0, dims.add(behind, 1)))
+        case [ast.Gt()]:
+            value = dims.minimum(1, dims.maximum(0, ahead))
+        case [ast.GtE()]:
+            value = dims.minimum(1, dims.maximum(0, dims.add(ahead, 1)))
+        case _:
+            raise scope.source.error(node, f"`{ast.unparse(node)}` is no condition on dimensions")
+    return PrimValue(value, "bool")
 
 
 def host_literal(source: Source, node: ast.expr) -> Expr:

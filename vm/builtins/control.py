@@ -13,7 +13,7 @@ from relax_egraph.vm.matching import describe
 
 def read_if_cond(x: Any) -> bool:
     """The value of a boolean scalar, a tensor or one of the host."""
-    if isinstance(x, bool | np.bool_):
+    if isinstance(x, bool | int | np.bool_):
         return bool(x)
     if not isinstance(x, np.ndarray) or x.ndim or x.dtype != np.bool_:
         raise RunError(f'the condition of an if is {describe(x)}, needs R.Tensor((), "bool")')
