@@ -61,6 +61,7 @@ def test_the_reasons_are_counted(tmp_path: Path) -> None:
     assert result.output == (
         "3 modules, 1 with values that only Python knows\n"
         "of 2, 50.0% are read\n"
+        "of the 2 for one CPU, 50.0%\n"
         "0 do not read back equal\n"
         "    1 unknown operator R.no_such_operator\n"
         "          test_it.py:22 unknown: unknown operator R.no_such_operator\n"
