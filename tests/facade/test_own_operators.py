@@ -4,6 +4,9 @@
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +285,34 @@ def test_reasons_are_known_after_the_block() -> None:
     assert "my.gelu_tanh(add(x, x))" in reasons.proof_text()
     assert [rx.replay(trace).uncomputed for trace in reasons.traces] == [()]
     assert "add-zero" in str(why)
+
+
+FORKED = """
+import os
+import relax_egraph as rx
+from relax_egraph.ir.struct_info import TensorStructInfo
+
+@rx.operator("my.same", numpy=lambda x: x)
+def same(x: TensorStructInfo):
+    return x
+
+TEXT = "@R.function\\ndef main(x: R.Tensor(({},), 'float32')):\\n    return R.my.same(R.exp(x))"
+RULE = '(rewrite (R.my.same x) x :name "mine")'
+with rx.operators(same):
+    rx.optimize(rx.parse(TEXT.format(4)))
+    child = os.fork()
+    if child == 0:
+        print("my.same" in str(rx.optimize(rx.parse(TEXT.format(5)), [RULE])), flush=True)
+        os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_of_fork_sends_operators_to_its_worker() -> None:
+    """egglog does not work in the child: rules are read and run in another process."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=300
+    )
+
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -12,6 +12,7 @@ from relax_egraph.errors import AssumptionError
 from relax_egraph.ir import dims
 from relax_egraph.ir.assumptions import active, assuming, parse
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import TupleStructInfo, tensor
 from relax_egraph.ir.symbol_ranges import Assumptions, Range
 from tests.ir.test_dims import DIMS
@@ -257,7 +258,7 @@ def test_what_a_dimension_is_for_numbers_is_not_assumed(values: Mapping[str, int
 
 def test_a_shape_that_was_deduced_under_assumptions_is_deduced_anew_without() -> None:
     y = tensor((dims.symbol("m"),), "float32")
-    joined = ("concat", (TupleStructInfo((y, y)),), (("axis", 0),))
+    joined = (OPS["concat"], (TupleStructInfo((y, y)),), (("axis", 0),))
 
     with assuming(parse(["m == 2*n"])):
         assert inferred(*joined) == tensor((dims.parse("n * 4"),), "float32")

@@ -1,6 +1,6 @@
 """The cache of rule books that are read and checked, once per process."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TypeAlias
 
@@ -94,7 +94,7 @@ def _read_in_worker(
         raise SaturationError(
             f"the rules are not read: the worker process {answer} before it began"
         )
-    return answer
+    return replace(answer, operators=operators)
 
 
 _SECONDS = 60.0
