@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.egraph.rulebook.forms import Atom, Form, applied, forms_in, sort_of_literal
+from relax_egraph.egraph.rulebook.installed import installed
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import DEMAND
 from relax_egraph.egraph.rulebook.shorthand import CALL_HEADS
@@ -16,22 +17,20 @@ from relax_egraph.rules import Rules
 _CALL_TIR = re.compile(r'\(R\.call_tir\s+"([^"]+)"')
 
 
-def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> None:
-    """Check the calls that rules of `book` make.
+def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> tuple[str, ...]:
+    """The rules of installed packages in `book` that make calls which cannot be judged.
 
-    Raises ``ValueError`` for a function without a price, as extraction could not judge it, unless
-    the rule is demanded, and for a loop function that `module` does not have.
+    Such a call is of a function without a price, unless the rule is demanded, or of a loop function
+    that `module` does not have.  Raises ``ValueError`` if a rule of the user makes one.
     """
+    packages = {name for name, _ in installed().files}
+    left_out: list[str] = []
     for rule in book.rules:
-        for call, name in _made(rule):
-            if call.head == "R.call_tir":
-                loops = [n for n, f in module.functions.items() if not isinstance(f, Function)]
-                if name not in loops:
-                    known = f"the loop functions of the module are: {', '.join(loops) or 'none'}"
-                    raise ValueError(f"rule {rule.name} calls {name}; {known}")
-            if name not in prices.calls and rule.ruleset != DEMAND:
-                note = f'pass prices=rx.Prices(calls={{"{name}": …}}), in seconds'
-                raise ValueError(f"rule {rule.name} calls {name}, which has no price; {note}")
+        problem = next(_problems(rule, module, prices), "")
+        if problem and rule.span.file not in packages:
+            raise ValueError(f"rule {rule.name} calls {problem}")
+        left_out += [rule.name] if problem else []
+    return tuple(left_out)
 
 
 def with_loop_functions(prepared: IRModule, module: IRModule, rules: Rules) -> IRModule:
@@ -53,6 +52,17 @@ def stated_functions(book: RuleBook) -> frozenset[ExternFunc]:
     of_user = (rule for rule in book.rules if rule.name in book.of_user)
     calls = (call for rule in of_user for call in applied(rule.form, ("R.call_pure_packed",)))
     return frozenset(ExternFunc(name) for call in calls if (name := _callee(call)))
+
+
+def _problems(rule: Rule, module: IRModule, prices: Prices) -> Iterator[str]:
+    """What is wrong with the calls that `rule` makes; each begins with the name of the function."""
+    loops = [n for n, f in module.functions.items() if not isinstance(f, Function)]
+    for call, name in _made(rule):
+        if call.head == "R.call_tir" and name not in loops:
+            yield f"{name}; the loop functions of the module are: {', '.join(loops) or 'none'}"
+        if name not in prices.calls and rule.ruleset != DEMAND:
+            note = f'pass prices=rx.Prices(calls={{"{name}": …}}), in seconds'
+            yield f"{name}, which has no price; {note}"
 
 
 def _made(rule: Rule) -> Iterator[tuple[Form, str]]:

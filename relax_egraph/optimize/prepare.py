@@ -27,7 +27,7 @@ from relax_egraph.passes import (
 )
 from relax_egraph.passes.check_claims import check_claims_assuming
 from relax_egraph.raising.read_loops import opaque_functions, read_loops
-from relax_egraph.rules import Rules, read
+from relax_egraph.rules import Rules
 
 GATHER = (convert_to_dataflow(1), merge_dataflow_blocks)
 """Bindings without effects are gathered into dataflow blocks."""
@@ -68,7 +68,7 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
     """
     pricing = Pricing(session.profile or REFERENCE_PROFILE, session.hints, session.prices)
     current = check_claims_assuming(assumed or Assumptions())(module)
-    rules = read(session.rules)
+    rules = session.read_rules()
     named = named_loops(rules)
     steps: list[Step] = []
     for step in (

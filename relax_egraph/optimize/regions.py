@@ -1,6 +1,6 @@
 """One region: its view saturated and its best program chosen, or both read from the cache."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 from relax_egraph.egraph.engine import (
@@ -59,12 +59,11 @@ class RegionOptimizer:
         self._growth_limit = PassContext.current().option(GROWTH_LIMIT.key)
         if session.rules or session.without or session.schedule:
             _ = self.schedule
-            check_made_calls(self.book, prepared, session.prices or Prices())
         self._cache = PlanCache(
             (
                 *(self._rules, session.without, session.fast_math, has_tolerance(prepared)),
                 *(operators_in(prepared), session.budget, session.schedule),
-                *_named_in(self._operators, self._rules),
+                *(*_named_in(self._operators, self._rules), *self._left_out),
             ),
             (
                 *(self._library, self._profile, session.prices),
@@ -76,14 +75,26 @@ class RegionOptimizer:
     @cached_property
     def book(self) -> RuleBook:
         """The rules of all regions."""
-        session = self._session
+        return self._book((*self._session.without, *self._left_out))
+
+    def _book(self, without: Sequence[str]) -> RuleBook:
         with self._operators.in_force():
-            return book_for(self._prepared, self._rules, session.without, session.fast_math)
+            return book_for(self._prepared, self._rules, without, self._session.fast_math)
+
+    @cached_property
+    def _left_out(self) -> tuple[str, ...]:
+        """The rules of packages that make calls which cannot be judged."""
+        if all("(R.call_" not in text for _, text in self._rules.files):
+            return ()
+        prices = self._session.prices or Prices()
+        return check_made_calls(self._book(self._session.without), self._prepared, prices)
 
     @cached_property
     def stated(self) -> frozenset[ExternFunc]:
         """The packed functions that rules of the session say something about."""
-        return stated_functions(self.book) if self._session.rules else frozenset()
+        if all("(R.call_pure_packed" not in text for _, text in self._rules.files):
+            return frozenset()
+        return stated_functions(self.book)
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -11,8 +11,7 @@ drawn, so a rule with a call as its left side is tried from right to left:
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-import cloudpickle
-
+from relax_egraph.base import by_value
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import (
     Atom,
@@ -54,7 +53,7 @@ def functions_of(rules: Iterable[Rule]) -> Mapping[str, bytes] | None:
     """The functions that `rules` call, for another process; ``None`` if one cannot be sent."""
     functions = {name: registered(name) for rule in rules for name in _callees(rule)}
     try:
-        return {name: cloudpickle.dumps(f) for name, f in functions.items() if f is not None}
+        return {name: by_value.dumped(f) for name, f in functions.items() if f is not None}
     except Exception:  # what cannot be pickled raises anything
         return None
 
@@ -62,7 +61,7 @@ def functions_of(rules: Iterable[Rule]) -> Mapping[str, bytes] | None:
 def receive(functions: Mapping[str, bytes]) -> None:
     """Register functions that another process has sent."""
     for name, code in functions.items():
-        register_func(name, override=True)(cloudpickle.loads(code))
+        register_func(name, override=True)(by_value.loaded(code))
 
 
 def _turned(source: Source) -> Source:

@@ -100,3 +100,31 @@ def test_a_package_is_loaded_when_it_is_needed(tmp_path: Path, group: str) -> No
     done = run(tmp_path, "import relax_egraph.ir as ir\nprint('acme' in sys.modules)\n")
 
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+CALLING = """
+import relax_egraph as rx
+module = rx.parse('''
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    with R.dataflow():
+        y = R.nn.relu(x)
+        R.output(y)
+    return y
+''')
+prices = rx.Prices(calls={"acme.relu": 0.0})
+print("acme.relu" in rx.optimize(module).script())
+print("acme.relu" in rx.optimize(module, prices=prices).script())
+"""
+
+
+def test_a_package_calls_its_functions_where_they_have_a_price(tmp_path: Path) -> None:
+    installed(tmp_path, "[relax_egraph.rules]\nacme = acme:CALLS\n")
+    with (tmp_path / "acme.py").open("a") as acme:
+        acme.write(
+            "CALLS = '(rewrite (R.nn.relu x) (R.call_pure_packed \"acme.relu\" (vec-of x)))'\n"
+        )
+
+    done = run(tmp_path, CALLING)
+
+    assert (done.stdout, done.stderr) == ("False\nTrue\n", "")
