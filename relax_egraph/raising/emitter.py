@@ -35,6 +35,10 @@ class Emitter:
                 raise Unreadable(str(problem)) from None
         return self._emitted[key]
 
+    def call_of(self, value: Expr) -> Call | None:
+        """The call of an operator that `value` is the result of, if it was emitted here."""
+        return self._calls.get(value)
+
     def expand(self, value: Expr, axes: tuple[int, ...]) -> Expr:
         """`value` with new axes of extent 1, which reductions that dropped them keep instead."""
         kept = self._keeping(value, axes, MOST_STEPS)

@@ -11,6 +11,7 @@ from relax_egraph.raising.indices import Along, axes_in, index_of
 from relax_egraph.raising.nests import Nest
 from relax_egraph.raising.unreadable import Unreadable
 from relax_egraph.raising.values import Sum, Values
+from relax_egraph.raising.windows import convolved
 from relax_egraph.tir.expr import Binary, BufferLoad, Imm, Intrinsic, TirExpr, TirVar, binary
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.scalar import greatest, least
@@ -29,9 +30,8 @@ def reduction(values: Values, nest: Nest, target: Labels) -> Expr:
         raise Unreadable(f"it accumulates in {nest.buffer.dtype}")
     frame = Frame(tuple(a for a in target if a is not None), nest.axes)
     factors = _factors(term) if kind == "+" and term.dtype != "bool" else [term]
-    reduced = _contraction(values, factors, nest, frame) or _single(
-        values, kind, term, nest, target
-    )
+    product = convolved(values, factors, nest) or _contraction(values, factors, nest, frame)
+    reduced = product or _single(values, kind, term, nest, target)
     result = placed(values.emit, *reduced, target)
     if reduced[0] in values.sums and result is not reduced[0]:
         known = values.sums[reduced[0]]

@@ -8,6 +8,7 @@ import pytest
 
 import relax_egraph as rx
 from bench.llama import Widths, decode_step, prefill
+from bench.resnet import basic_block
 from bench.transformer import Sizes, encoder
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Function
@@ -20,6 +21,7 @@ from relax_egraph.tir.stmt import PrimFunc
 from tests.support.raised import names_of, run
 
 MODELS: dict[str, Callable[[], rx.IRModule]] = {
+    "a block of a residual network": lambda: basic_block(1, 4, 5),
     "an encoder": lambda: encoder(Sizes(1, 16, 2, 24)),
     "a step of a decoder": lambda: decode_step(Widths(32, 4, 2, 48)),
     "a prompt of a decoder": lambda: prefill(Widths(32, 4, 2, 48), 5),
