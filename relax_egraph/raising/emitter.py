@@ -6,7 +6,7 @@ from typing import Any
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
-from relax_egraph.ir.expr import Attr, Call, Constant, Expr, ShapeExpr, Tuple
+from relax_egraph.ir.expr import Attr, Call, Constant, Expr, PrimValue, ShapeExpr, Tuple
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo
 from relax_egraph.raising.unreadable import Unreadable
@@ -102,5 +102,7 @@ def _key(value: Expr) -> Hashable:
             return tuple(map(_key, fields))
         case ShapeExpr():
             return value
+        case PrimValue(value=number, dtype=dtype):
+            return (repr(number), dtype)
         case _:
             return id(value)

@@ -7,6 +7,7 @@ from functools import partial
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bind, implies, substituted
 from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, ShapeExpr, Tuple, shape
+from relax_egraph.ir.kernel import ANCHOR
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.names import unused
@@ -21,6 +22,7 @@ from relax_egraph.raising.worth import kernels_alone
 from relax_egraph.tir.stmt import PrimFunc
 
 NAMED = Reason("rules name it")
+PROMISED = Reason('its attribute "anchor" promises a schedule')
 
 
 def read_loops(named: Collection[str] = ()) -> Pass:
@@ -79,6 +81,8 @@ def _called(module: IRModule, named: Collection[str]) -> dict[str, Function | Re
 
 def _worth_it(function: PrimFunc) -> Function | Reason:
     """What `function` computes, unless more operators fuse with none than it has nests."""
+    if ANCHOR in function.attrs:
+        return PROMISED
     operators = read(function)
     if isinstance(operators, Reason):
         return operators

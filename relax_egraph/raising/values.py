@@ -79,7 +79,8 @@ class Values:
             case TirVar():
                 if expr not in frame.extents:
                     raise Unreadable(f"{expr.name} is no axis")
-                count = self.emit("arange", PrimValue(frame.extents[expr]), dtype="int64")
+                bounds = (PrimValue(0), PrimValue(frame.extents[expr]), PrimValue(1))
+                count = self.emit("arange", *bounds, dtype="int64")
                 return aligned(self.emit, count, [expr], frame)
             case DimSymbol():
                 return self._dim(dims.symbol(expr.name))

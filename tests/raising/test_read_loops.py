@@ -258,6 +258,11 @@ OPAQUE = {
     'its attribute "opaque" says that it stays as it is': TWICE.replace("twice", "f").replace(
         "    for i, j", '    T.func_attr({"opaque": True})\n    for i, j', 1
     ),
+    'its attribute "anchor" promises a schedule': TWICE.replace("twice", "f").replace(
+        "    for i, j",
+        '    T.func_attr({"anchor": "elementwise"})\n    for i, j',
+        1,
+    ),
     "a store on a condition": loops(
         "f",
         buffers("x", "y"),
