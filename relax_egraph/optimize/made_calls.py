@@ -1,11 +1,19 @@
 """The calls of functions below the graph that rules of a user make: their functions and prices."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 from relax_egraph.egraph.engine import RuleBook
-from relax_egraph.egraph.rulebook.forms import Atom, Form, applied, forms_in, sort_of_literal
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Source,
+    applied,
+    forms_in,
+    sort_of_literal,
+)
 from relax_egraph.egraph.rulebook.installed import installed
+from relax_egraph.egraph.rulebook.reader import read_all
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import DEMAND
 from relax_egraph.egraph.rulebook.shorthand import CALL_HEADS
@@ -13,8 +21,6 @@ from relax_egraph.extract import Prices
 from relax_egraph.ir.expr import ExternFunc, Function
 from relax_egraph.ir.module import IRModule
 from relax_egraph.rules import Rules
-
-_CALL_TIR = re.compile(r'\(R\.call_tir\s+"([^"]+)"')
 
 
 def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> tuple[str, ...]:
@@ -33,9 +39,9 @@ def check_made_calls(book: RuleBook, module: IRModule, prices: Prices) -> tuple[
     return tuple(left_out)
 
 
-def with_loop_functions(prepared: IRModule, module: IRModule, rules: Rules) -> IRModule:
-    """`prepared` with the loop functions of `module` that nothing calls, if `rules` make calls."""
-    if all("(R.call_tir " not in text for _, text in rules.files):
+def with_loop_functions(prepared: IRModule, module: IRModule, named: Collection[str]) -> IRModule:
+    """`prepared` with the loop functions of `module` that nothing calls, if rules name any."""
+    if not named:
         return prepared
     loops = {n: f for n, f in module.functions.items() if not isinstance(f, Function)}
     return IRModule({**loops, **prepared.functions})
@@ -43,8 +49,14 @@ def with_loop_functions(prepared: IRModule, module: IRModule, rules: Rules) -> I
 
 def named_loops(rules: Rules) -> frozenset[str]:
     """The loop functions that `rules` of a user name, which are called by these names."""
-    texts = (text for _, text in rules.files)
-    return frozenset(name for text in texts for name in _CALL_TIR.findall(text))
+    return frozenset[str]().union(*(_named_in(file, text) for file, text in rules.files))
+
+
+@lru_cache(64)
+def _named_in(file: str, text: str) -> frozenset[str]:
+    forms = (form for form in read_all(Source(file, text)) if isinstance(form, Form))
+    calls = (call for form in forms for call in applied(form, ("R.call_tir",)))
+    return frozenset(name for call in calls if (name := _callee(call)))
 
 
 def stated_functions(book: RuleBook) -> frozenset[ExternFunc]:
@@ -75,6 +87,6 @@ def _made(rule: Rule) -> Iterator[tuple[Form, str]]:
 
 def _callee(call: Form) -> str:
     """The function that a call in a rule names; empty if it is a variable."""
-    name = call.items[1]
+    name = call.items[1] if len(call.items) > 1 else None
     is_text = isinstance(name, Atom) and sort_of_literal(name.text) == "String"
     return name.text.strip('"') if isinstance(name, Atom) and is_text else ""

@@ -86,7 +86,7 @@ def prepare(module: IRModule, session: Session, assumed: Assumptions | None = No
             if changed := tuple(_changed(before, current)):
                 steps.append(Step(step.name, changed))
     opaque = opaque_functions(current, named)
-    current = with_loop_functions(current, module, rules)
+    current = with_loop_functions(current, module, named)
     return Prepared(_with_tolerance(current, session.tolerance), tuple(steps), opaque)
 
 
