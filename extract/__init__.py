@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from relax_egraph.extract.offers import Offers as Offers
     from relax_egraph.extract.plain import PlainExtraction as PlainExtraction
     from relax_egraph.extract.plain import extract_egraph as extract_egraph
+    from relax_egraph.extract.prices import PricedCall as PricedCall
     from relax_egraph.extract.prices import Prices as Prices
     from relax_egraph.extract.pricing import HINTS as HINTS
     from relax_egraph.extract.pricing import Hints as Hints
@@ -45,7 +46,7 @@ load_lazily(
         "relax_egraph.extract.methods": ["METHODS", "Method"],
         "relax_egraph.extract.offers": ["Offers"],
         "relax_egraph.extract.plain": ["PlainExtraction", "extract_egraph"],
-        "relax_egraph.extract.prices": ["Prices"],
+        "relax_egraph.extract.prices": ["PricedCall", "Prices"],
         "relax_egraph.extract.pricing": ["HINTS", "Hints", "Pricing", "price", "scenarios_of"],
         "relax_egraph.extract.profile": ["REFERENCE_PROFILE", "Level", "Profile"],
         "relax_egraph.extract.run": ["Extraction", "extract", "extract_from"],

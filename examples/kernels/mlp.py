@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import relax_egraph as rx
-from relax_egraph.extract.prices import PricedCall
+from relax_egraph.extract import PricedCall
 
 Array = npt.NDArray[Any]
 Network = Callable[..., Array]

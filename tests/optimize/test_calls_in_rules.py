@@ -9,7 +9,7 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.errors import RuleError
-from relax_egraph.extract.prices import PricedCall
+from relax_egraph.extract import PricedCall
 from relax_egraph.proof.text import step_lines
 
 Array = npt.NDArray[Any]
