@@ -9,6 +9,7 @@
 #              ONLY=names or kinds of models   JSON=file for the figures
 # make bench-depths EXPORTS=folder   export encoders of growing depth to it, once, and plan them
 # make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
+# make bench-scripts TESTS=folder   read all modules in the sources of tests, such as TVM's
 # make conformance    run ONNX's public suite; what fails and why is in bench/onnx_conformance.json
 # make replay  all tests, with a proof of each optimization in them, replayed step by step
 # make docs    write the pages that are generated
@@ -23,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-models bench-transformers bench-depths bench-extract conformance replay docs fuzz clean
+.PHONY: demo test lint bench bench-models bench-transformers bench-depths bench-extract bench-scripts conformance replay docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -50,6 +51,9 @@ bench-transformers: .venv/installed
 
 bench-depths: .venv/installed
 	$(BIN)/python -m bench.exports.depths $(EXPORTS)
+
+bench-scripts: .venv/installed
+	$(BIN)/python -m bench.tvm_scripts $(TESTS)
 
 bench-extract: .venv/installed
 	$(BIN)/python -m bench.extract $(EGRAPHS)

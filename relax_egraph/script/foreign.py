@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
-from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, StringImm
+from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, StringImm, Tuple
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.layout_maps import rearrangement
@@ -56,6 +56,8 @@ class Foreign:
             "R.builtin.alloc_tensor": self._alloc_tensor,
             "R.memory.alloc_storage": self._alloc_storage,
             "R.memory.alloc_tensor": self._tensor_in_storage,
+            "R.memory.kill_tensor": self._kill,
+            "R.memory.kill_storage": self._kill,
         }
 
     def _apply(self, node: ast.Call, name: str, *args: Expr, **attrs: Attr) -> Expr:
@@ -223,6 +225,12 @@ class Foreign:
         if args and isinstance(args[0], ShapeExpr) and len(args[0].values) == 1:
             args = [PrimValue(args[0].values[0])]
         return self._apply(node, "memory.alloc_storage", *args)
+
+    def _kill(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.memory.kill_tensor(x)``: nothing, as memory is let go after its last use anyway."""
+        if len(node.args) + len(node.keywords) != 1:
+            raise self._source.error(node, f"{dotted(node.func)} takes one value")
+        return Tuple(())
 
     def _tensor_in_storage(self, node: ast.Call, _: StructInfo | None) -> Expr:
         """``R.memory.alloc_tensor(storage, offset, shape, dtype, runtime_device_index)``."""

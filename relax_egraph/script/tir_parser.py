@@ -139,6 +139,10 @@ class _PrimFuncReader:
         match node:
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
                 return [self._store(target, value)]
+            case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
+                load = ast.Subscript(target.value, target.slice, ast.Load())
+                total = ast.BinOp(ast.copy_location(load, target), op, value)
+                return [self._store(target, ast.copy_location(total, node))]
             case ast.For(orelse=[]):
                 return [self._loops(elements(node.target), node.iter, node.body)]
             case ast.With(items=[ast.withitem(ast.Call() as call), *others]):
@@ -194,6 +198,9 @@ class _PrimFuncReader:
             if isinstance(node.args[0], ast.Call):
                 return self._effect(node.args[0])
             self.expressions.index(node.args[0])
+            return []
+        if name == "T.assume" and len(node.args) == 1:
+            self.expressions.condition(node.args[0])  # a fact without a use here
             return []
         if name == "T.func_attr" and len(node.args) == 1:
             self.attrs.update(read_attrs(self.source, node.args[0]))
