@@ -150,6 +150,21 @@ def test_random_cyclic_problems_are_solved_as_well_as_by_trying_everything(
     assert cyclic >= 40
 
 
+@pytest.mark.fuzz
+def test_bounds_of_many_random_problems_never_exceed_the_cost() -> None:
+    for number in range(2000):
+        problem = random_problem(100_000 + number, classes=6 + number % 5)
+        best = cheapest(problem)
+        if best == math.inf:
+            continue
+        for effort in (Effort(10.0, 0.0), AT_ONCE):
+            found = select(problem, effort=effort)
+            certify(problem, found)
+            assert found.bound <= best * (1 + 1e-9) + 1e-12, number
+            assert found.cost >= best * (1 - 1e-9), number
+            assert effort is AT_ONCE or found.cost == pytest.approx(best), number
+
+
 def test_greedy_solutions_of_random_problems_are_solutions() -> None:
     for seed in range(700, 900):
         problem = random_problem(seed, classes=12)
