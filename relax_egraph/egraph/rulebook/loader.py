@@ -26,6 +26,11 @@ from relax_egraph.egraph.rulebook.wrong_forms import WrongForms
 from relax_egraph.errors import RuleError, Span
 from relax_egraph.rules import FAMILIES
 
+_SHORTHAND = re.compile(
+    r"\(or\s|\(R\.call_|\([RK]\.\S+\s+\(vec-of|\s:(?!(?:when|subsume|demand|ruleset|name)\b)"
+)
+"""A sign that a rule may have shorthand; few of the book have one."""
+
 _FLOAT = re.compile(r"float: (exact|reassociates|fast|bounded)")
 
 
@@ -43,7 +48,7 @@ def load(source: Source, scope: Scope, trial: EGraph | None) -> list[Entry]:
         try:
             if isinstance(item, Unread):
                 raise item.error
-            for form in alternatives(item, source) if item.head in RULES else (item,):
+            for form in _without_shorthand(item, source, scope):
                 entries += _entries(form, source, scope, trial)
         except RuleError as error:
             if not wrong.add(item, error):
@@ -70,13 +75,21 @@ def _functions(source: Source, scope: Scope, trial: EGraph | None) -> Iterator[E
             yield statement
 
 
+def _without_shorthand(form: Form, source: Source, scope: Scope) -> Iterator[Form]:
+    """The rules that `form` stands for; raises `RuleError`."""
+    if form.head not in RULES or not _SHORTHAND.search(source.text, form.start, form.end):
+        yield form
+        return
+    for one in alternatives(form, source):
+        yield written_out(with_all_attributes(one, source), source, scope)
+
+
 def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> Iterator[Entry]:
     """The entries that `form` adds to a book; raises `RuleError`."""
     if form.head in DECLARATIONS:
         declare(form, source, scope)
         entry: Entry = Statement(form)
     elif form.head in RULES:
-        form = written_out(with_all_attributes(form, source), source, scope)
         checked = check_rule(form, source, scope) if trial else options_of(form, source)
         entry = _rule(checked, source, scope)
         if entry.ruleset not in scope.rulesets:
