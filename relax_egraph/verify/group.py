@@ -34,7 +34,7 @@ _BATCHES = 6
 _SPARE = 3
 """One spare instance is drawn for this number of instances: some are not matched."""
 
-_HOPELESS = 45
+_HOPELESS = 60
 """Failed attempts in a row after which no further instance of a rule is drawn."""
 
 _READERS = 8
