@@ -25,7 +25,7 @@ SIZES = (0, 1, 1, 2, 3, 5)
 PROMISED = "is not within the extent"
 """What the reference says of positions that the caller of a slice promised to be inside."""
 
-NEGATIVE = ("the window does not fit into", "negative dimensions")
+NEGATIVE = ("does not fit into", "negative dimensions")
 """What it says where the result has a negative extent: that is refused when it is allocated."""
 
 
