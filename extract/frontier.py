@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relax_egraph.extract.orders import narrow_order
+from relax_egraph.extract.orders import orders_of
 from relax_egraph.extract.problem import Problem, Solution
 from relax_egraph.extract.prune import Pruned
 
@@ -20,9 +20,6 @@ MAX_PER_CYCLE = 1_000
 
 _WIDEST = 1 / 4
 """The share of all frontiers that one place has at most, in a problem that is long, not wide."""
-
-MOST_NEEDED = 300
-"""The most classes that are undecided and needed by decided ones, in a problem that is not wide."""
 
 _EARLY, _PACE = (1 / 20, 3 / 10), 2 / 3
 """Between these shares of the limit, the share of decided classes is at least so much of theirs."""
@@ -77,15 +74,14 @@ def solve(
 ) -> Solution | None:
     """An optimal solution; ``None`` if it takes more than `limit` frontiers, or time after `end`.
 
-    `known` is the cost of some solution.
+    The limit is that of each order.  `known` is the cost of some solution.
     """
-    order, width = narrow_order(problem, pruned)
-    if width > MOST_NEEDED:
-        return None
-    try:
-        return _Search(problem, pruned, order, proven).best(known, limit, end)
-    except _TooWideError:
-        return None
+    for order in orders_of(problem, pruned):
+        try:
+            return _Search(problem, pruned, order, proven).best(known, limit, end)
+        except _TooWideError:
+            continue
+    return None
 
 
 class _Search:

@@ -1,21 +1,24 @@
 """Orders in which classes are decided: users before their inputs, a component together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from relax_egraph.extract.problem import Problem
 from relax_egraph.extract.prune import Pruned
 
+MOST_NEEDED = 300
+"""The most classes that are undecided and needed by decided ones, in a problem that is not wide."""
 
-def narrow_order(problem: Problem, pruned: Pruned) -> tuple[Sequence[int], int]:
-    """The narrower of two orders, and its width: level by level, as `pruned` goes, or by branches.
 
-    The width is the most classes that are undecided at one place, and that earlier ones may read.
-    Any frontier is a set of such classes.
+def orders_of(problem: Problem, pruned: Pruned) -> Iterator[Sequence[int]]:
+    """Orders that are not too wide: by branches, which mostly have fewer frontiers; by levels.
+
+    Levels are the order of `pruned`.  Which order has fewer frontiers is not known before: neither
+    the widths nor their sums say it.
     """
-    branches, levels = _by_branches(problem, pruned), list(pruned.options)[::-1]
-    by_branches, by_levels = (_width(problem, pruned, order) for order in (branches, levels))
-    return (branches, by_branches) if by_branches <= by_levels else (levels, by_levels)
+    for order in (_by_branches(problem, pruned), list(pruned.options)[::-1]):
+        if _width(problem, pruned, order) <= MOST_NEEDED:
+            yield order
 
 
 def _width(problem: Problem, pruned: Pruned, order: Sequence[int]) -> int:

@@ -143,7 +143,8 @@ class Search:
         if not self._left():
             return replace(incumbent, stopped=TIME_LIMIT)
         few, unproven = FEW_FRONTIERS * len(problem.candidates), frontier.Fixing()
-        exact = self._by_frontiers(problem, pruned, unproven, incumbent, min(few, SOME_FRONTIERS))
+        few = min(few, SOME_FRONTIERS)
+        exact = self._by_frontiers(problem, pruned, unproven, incumbent, few)
         if exact:
             return exact
         tried = ascents(problem, pruned, ASCENT_WORK, incumbent.cost)
@@ -200,7 +201,7 @@ class Search:
     ) -> Incumbent | None:
         """An optimal solution, `incumbent` if it is one.
 
-        ``None`` if it takes more than `limit` frontiers.
+        ``None`` if it takes more than `limit` frontiers, in each order.
         """
         known = incumbent.cost
         exact = frontier.solve(problem, pruned, proven, known, limit, self.end)

@@ -1,8 +1,9 @@
-"""The order in which classes are decided: the narrower of two."""
+"""The orders in which classes are decided."""
 
 import pytest
 
-from relax_egraph.extract.orders import narrow_order
+from relax_egraph.extract import orders
+from relax_egraph.extract.orders import orders_of
 from relax_egraph.extract.problem import Candidate, Problem
 from relax_egraph.extract.prune import Pruned
 
@@ -23,20 +24,29 @@ LADDER = {0: (), 1: ()} | {c: (c - 1, c - 2) for c in range(2, 40)}
 """Each class needs the two before it."""
 
 
-@pytest.mark.parametrize(("edges", "width"), [(CHAINS, 4), (LADDER, 2)], ids=["chains", "ladder"])
-def test_the_order_has_users_before_their_inputs_and_its_width(
-    edges: dict[int, tuple[int, ...]], width: int
+@pytest.mark.parametrize("edges", [CHAINS, LADDER], ids=["chains", "ladder"])
+def test_orders_have_users_before_their_inputs(edges: dict[int, tuple[int, ...]]) -> None:
+    found = list(orders_of(*layered(edges)))
+
+    assert len(found) == 2
+    for order in found:
+        place = {c: k for k, c in enumerate(order)}
+        assert sorted(order) == sorted(edges)
+        assert all(place[c] < place[d] for c, inputs in edges.items() for d in inputs)
+
+
+def test_by_branches_one_chain_is_decided_after_the_other_and_by_levels_in_turn() -> None:
+    branches, levels = ([c % 4 for c in order[1:-1]] for order in orders_of(*layered(CHAINS)))
+
+    assert branches == sorted(branches, key=branches.index)
+    assert levels[:4] == levels[4:8]
+    assert len(set(levels[:4])) == 4
+
+
+@pytest.mark.parametrize(("most", "count"), [(4, 2), (3, 0)])
+def test_orders_that_are_too_wide_are_left_out(
+    most: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order, found = narrow_order(*layered(edges))
+    monkeypatch.setattr(orders, "MOST_NEEDED", most)
 
-    place = {c: k for k, c in enumerate(order)}
-    assert sorted(order) == sorted(edges)
-    assert all(place[c] < place[d] for c, inputs in edges.items() for d in inputs)
-    assert found == width
-
-
-def test_of_chains_one_is_decided_after_the_other() -> None:
-    order, _ = narrow_order(*layered(CHAINS))
-
-    chains = [c % 4 for c in order[1:-1]]
-    assert chains == sorted(chains, key=chains.index)
+    assert len(list(orders_of(*layered(CHAINS)))) == count
