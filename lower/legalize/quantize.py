@@ -11,12 +11,17 @@ from relax_egraph.tir.expr import TirExpr, TirVar
 def quantize(
     data: te.Tensor, scale: te.Tensor, zero_point: te.Tensor, *, axis: int, out_dtype: str
 ) -> te.Tensor:
-    """The quotient and sum in the dtype of `data`; the final cast saturates."""
+    """The quotient in the dtype of `data`; so is the sum, unless the zero point needs a wider one.
+
+    The final cast saturates.
+    """
+    exact = "float64" if zero_point.dtype == "int32" else data.dtype
 
     def value(*i: TirVar) -> TirExpr:
         quotient = data[i] / _parameter(data, scale, axis, i)
         whole = te.select(te.isnan(quotient), te.const(0, data.dtype), te.nearbyint(quotient))
-        shifted = whole + te.cast(_parameter(data, zero_point, axis, i), data.dtype)
+        zero = te.cast(_parameter(data, zero_point, axis, i), exact)
+        shifted = te.cast(whole, exact) + zero
         return te.cast(shifted, out_dtype)
 
     return te.compute(data.shape, value, "quantize")

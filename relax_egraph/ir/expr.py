@@ -274,10 +274,10 @@ Expr: TypeAlias = (
 
 
 def const(value: Any, dtype: str | None = None) -> Constant:
-    """A constant of `value`; unless `dtype` says, a float is float32 and an int is int64."""
+    """A constant of `value`; unless `dtype` says, a float is float32 and an int is int32."""
     if dtype is None and not isinstance(value, np.ndarray | np.generic):
         value = np.asarray(value)
-        dtype = {"f": "float32", "i": "int64", "b": "bool"}.get(value.dtype.kind)
+        dtype = {"f": "float32", "i": "int32", "b": "bool"}.get(value.dtype.kind)
     return Constant(np.asarray(value, dtype))
 
 

@@ -1,6 +1,7 @@
 """Reads annotations, ``R.Tensor((n, 784), "float32")``, and the dimensions in them."""
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
@@ -56,6 +57,8 @@ class Annotations:
         """The struct info of an annotation."""
         cached = not self.defining and not isinstance(node, ast.Subscript)
         text = self.source.written(node) if cached else None
+        if text is not None and _OF_A_VARIABLE.search(text):
+            text = None
         if text in self._seen:
             return self._seen[text]
         info = self._struct_info(node)
@@ -65,6 +68,10 @@ class Annotations:
 
     def _struct_info(self, node: ast.expr) -> StructInfo:
         match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="ty" | "struct_info") if (
+                name in self.variables
+            ):
+                return self.variables[name].struct_info
             case ast.Subscript(value=ast.expr() as named):
                 call = as_call(node, self._is_shape)
             case ast.Call(func=named):
@@ -177,7 +184,7 @@ class Annotations:
 
     def shape(self, node: ast.expr) -> Shape:
         """The dimensions of a tuple or list of them, or of ``R.shape([…])``."""
-        if isinstance(node, ast.Call) and dotted(node.func) == "R.shape":
+        if isinstance(node, ast.Call) and dotted(node.func) in ("R.shape", "R.ShapeExpr"):
             by_name = arguments(self.source, node, ("values",))
             node = by_name.get("values", node)
         string = None
@@ -215,6 +222,8 @@ class Annotations:
                     return name
                 case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) in _CASTS:
                     return read(inner, leaf)
+                case ast.Call(func=func, args=[a, b], keywords=[]) if dotted(func) in _DIVISIONS:
+                    return read(ast.BinOp(a, _DIVISIONS[dotted(func)], b), leaf)
                 case _:
                     message = f"`{ast.unparse(part)}` {_NOT_A_DIM}"
                     raise self.source.error(string or part, message)
@@ -237,7 +246,15 @@ class Annotations:
         raise self.source.error(string or node, f"undefined symbol {name}", note)
 
 
+_OF_A_VARIABLE = re.compile(r"\.(ty|struct_info)\b")
+"""What a variable is, ``x.ty``: another variable may have the same name later."""
+
 _CASTS = ("T.int64", "T.int32")
+
+_DIVISIONS: Mapping[str, ast.operator] = {
+    **dict.fromkeys(("T.FloorDiv", "T.floordiv"), ast.FloorDiv()),
+    **dict.fromkeys(("T.FloorMod", "T.floormod"), ast.Mod()),
+}
 
 
 def _checked(divide: Callable[[Dim, Dim], Dim]) -> Callable[[Dim, Dim], Dim]:

@@ -40,7 +40,13 @@ from relax_egraph.ir.walk import is_leaf
 from relax_egraph.script.blocked_layouts import BLOCKABLE, BlockedLayouts
 from relax_egraph.script.foreign import Foreign
 from relax_egraph.script.leaves import condition, host_literal, metadata, prim_value, string
-from relax_egraph.script.literals import outer_constant, read_const, read_literal, read_string
+from relax_egraph.script.literals import (
+    WRAPPERS,
+    outer_constant,
+    read_const,
+    read_literal,
+    read_string,
+)
 from relax_egraph.script.low_calls import LowCalls
 from relax_egraph.script.operators import Operators, is_number
 from relax_egraph.script.scope import Scope
@@ -198,6 +204,8 @@ class Expressions:
         special = self._special.get(name)
         if special is not None:
             return special(node, declared)
+        if name.startswith("T.") and name in WRAPPERS:
+            return prim_value(self.scope, ast.copy_location(ast.Call(node.func, [node], []), node))
         if name.startswith("R."):
             op = find(name[2:])
             if op is None:

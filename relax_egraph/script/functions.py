@@ -30,7 +30,7 @@ from relax_egraph.script.bindings import Bindings
 from relax_egraph.script.expressions import Expressions
 from relax_egraph.script.literals import read_attrs
 from relax_egraph.script.matches import as_conditional
-from relax_egraph.script.purity import has_effects
+from relax_egraph.script.purity import has_effects, needs_order
 from relax_egraph.script.scope import Globals, Scope
 from relax_egraph.script.signatures import (
     declared_symbols,
@@ -48,7 +48,6 @@ _NOT_IN_DATAFLOW: Mapping[type[ast.stmt], str] = {
     ast.If: "a conditional",
     ast.Match: "a conditional",
     ast.Return: "a return",
-    ast.FunctionDef: "a function",
 }
 
 
@@ -178,8 +177,15 @@ class FunctionReader:
                 raise self._error(
                     node, "the dataflow block has no R.output", "end it with R.output(…)"
                 )
+        outputs = frozenset(n.id for n in arguments if isinstance(n, ast.Name))
+        if needs_order(statements):
+            visible = dict(self.scope.variables)
+            for statement in statements:
+                self._statement(statement)
+            self.scope.hide_new(visible, outputs)
+            return
         self._close_block()
-        self.scope.outputs = frozenset(n.id for n in arguments if isinstance(n, ast.Name))
+        self.scope.outputs = outputs
         for statement in statements:
             if type(statement) in _NOT_IN_DATAFLOW:
                 what = _NOT_IN_DATAFLOW[type(statement)]

@@ -31,7 +31,9 @@ def prim_value(scope: Scope, node: ast.Call) -> PrimValue:
             return PrimValue(scope.annotations.dim(written.args[0]), dtype)
         value = read_literal(scope.source, written)
         return PrimValue(int(value) if dtype == "bool" else value, dtype)
-    if isinstance(literal := plain_number(written), float):
+    if isinstance(literal := plain_number(written), bool):
+        return PrimValue(int(literal), "bool")
+    if isinstance(literal, float):
         return PrimValue(literal, "float64")
     return PrimValue(scope.annotations.dim(written))
 

@@ -74,6 +74,10 @@ def read_literal(source: Source, node: ast.expr) -> Any:
             return tuple(read_literal(source, e) for e in elements)
         case ast.Call(func=func, args=[inner], keywords=[]) if dotted(func) == "R.prim_value":
             return read_literal(source, inner)
+        case ast.Call(func=func, args=[ast.Constant(value=str(dtype)), inner], keywords=[]) if (
+            dotted(func) in ("T.FloatImm", "T.IntImm")
+        ):
+            return _converted(source, node, f"T.{dtype}", read_literal(source, inner))
         case ast.Call(func=func, args=[inner], keywords=[]) if (name := dotted(func)) in WRAPPERS:
             return _converted(source, node, name, read_literal(source, inner))
         case _:
@@ -125,7 +129,7 @@ def read_const(source: Source, node: ast.Call) -> Constant:
     """``R.const(0.5, "float32")``, ``R.const([[1, 2]], "int64")``.
 
     ``shape=`` gives the shape of a tensor without elements.  Without a dtype, floats are
-    float32 and ints int64.
+    float32 and ints int32.
     """
     by_name = dict(zip(("value", "dtype", "shape"), node.args, strict=False))
     by_name |= {k.arg or "**": k.value for k in node.keywords}

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from relax_egraph.ir.operators import find
 from relax_egraph.script.source import dotted
 
+_IN_PLACE = frozenset({"R.call_tir_inplace", "R.call_inplace_packed", "R.builtin.alloc_tensor"})
+"""Calls with side effects here that TVM has in dataflow blocks."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Effects:
@@ -44,6 +47,16 @@ def has_effects(function: ast.FunctionDef, impure: Iterable[str]) -> bool:
     return own.direct or not own.calls.isdisjoint(impure)
 
 
+def needs_order(statements: Iterable[ast.stmt]) -> bool:
+    """Whether a dataflow block of TVM is plain here: it writes in place, or defines functions."""
+    return any(
+        isinstance(node, ast.FunctionDef)
+        or (isinstance(node, ast.Call) and dotted(node.func) in _IN_PLACE)
+        for statement in statements
+        for node in ast.walk(statement)
+    )
+
+
 def _effects(function: ast.FunctionDef) -> _Effects:
     """The effects of the body, with those of the local functions that it calls."""
     local = {n.name: n for n in _own_nodes(function) if isinstance(n, ast.FunctionDef)}
@@ -70,5 +83,7 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, ast.FunctionDef | ast.With):
+        if isinstance(node, ast.FunctionDef):
+            continue
+        if not isinstance(node, ast.With) or needs_order(node.body):
             todo.extend(reversed(list(ast.iter_child_nodes(node))))

@@ -1,6 +1,7 @@
 """The scope at a point of a script: functions, variables, symbols, and the open block."""
 
 import ast
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from relax_egraph.errors import nearest
@@ -121,6 +122,16 @@ class Scope:
             names = (n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
             self._taken.update(names, self.variables)
         return unused("lv" if self.in_dataflow else "gv", self._taken, self._numbers)
+
+    def hide_new(self, visible: Mapping[str, Var], outputs: Collection[str]) -> None:
+        """Hide the variables that are not in `visible`, except those of `outputs`."""
+        new = [n for n, v in self.variables.items() if visible.get(n) is not v and n not in outputs]
+        for name in new:
+            if name in visible:
+                self.variables[name] = visible[name]
+            else:
+                del self.variables[name]
+                self.hidden.add(name)
 
     def close_dataflow(self) -> None:
         """Hide the dataflow variables of the open block."""

@@ -13,7 +13,7 @@ _KINDS: Mapping[str, str] = {"spatial": "S", "S": "S", "reduce": "R", "R": "R"}
 _REDUCE = frozenset({"T.reduce_axis", "te.reduce_axis"})
 
 _HINTS = ("meta_schedule.", "schedule_rule", "software_pipeline", "layout_free_", "pragma_")
-_HINT_NAMES = ("script_parsing_detect_access", "buffer_dim_align", "double_buffer_scope")
+_HINT_NAMES = ("axis", "script_parsing_detect_access", "buffer_dim_align", "double_buffer_scope")
 
 
 def check_hints(scope: TirScope, node: ast.expr) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from relax_egraph.errors import ScriptError
 from relax_egraph.ir.expr import FunctionAttr
+from relax_egraph.script.grid_indices import several_indices
 from relax_egraph.script.literals import read_attrs, read_literal, read_string
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.signatures import declared_symbols, read_options
@@ -43,6 +44,15 @@ def _block_of(kept: tuple[Buffer, Stmt], rest: Sequence[Stmt]) -> TirBlock:
     """The block that is the scope of a scalar in a buffer: each run of it has its own buffer."""
     buffer, store = kept
     return TirBlock(buffer.name, (), seq(store, *rest), None, (buffer,))
+
+
+def _is_pragma(node: ast.Call) -> bool:
+    """Whether ``T.attr(node, key, value)`` is a hint for TVM's code generators."""
+    match node.args:
+        case [_, ast.Constant(value=str(key)), _]:
+            return key.startswith("pragma_")
+        case _:
+            return False
 
 
 def read_prim_func(module: Globals, node: ast.FunctionDef) -> PrimFunc:
@@ -202,6 +212,8 @@ class _PrimFuncReader:
         if name == "T.assume" and len(node.args) == 1:
             self.expressions.condition(node.args[0])  # a fact without a use here
             return []
+        if name == "T.attr" and _is_pragma(node):
+            return []
         if name == "T.func_attr" and len(node.args) == 1:
             self.attrs.update(read_attrs(self.source, node.args[0]))
             return []
@@ -240,6 +252,8 @@ class _PrimFuncReader:
         """``for i in T.serial(n):``, and the older ``with T.grid(n) as i:``."""
         kind, extents = self._header(header)
         with self._scope.names():
+            if len(names) == 1 < len(extents) and isinstance(names[0], ast.Name):
+                names, body = several_indices(names[0], len(extents), body)
             variables = self._scope.loop_variables(names, extents, names[0] if names else header)
             result = self._body(body)
         for variable, extent in reversed(list(zip(variables, extents, strict=True))):

@@ -135,7 +135,7 @@ def main(x: R.Tensor((n, m, 8), "float32")):
     with R.dataflow():
         t = R.shape_to_tensor(R.shape_of(x))
         k = R.expand_dims(R.multiply(R.take(t, R.const(0)), R.take(t, R.const(1))), axis=[0])
-        to = R.tensor_to_shape(R.concat((k, R.const([8]))))
+        to = R.tensor_to_shape(R.concat((k, R.const([8], "int64"))))
         cast = R.match_cast(to, R.Shape((rows, columns)))
         y = R.reshape(x, R.shape([rows, columns]))
         z = R.nn.relu(R.add(y, R.zeros(to, dtype="float32")))

@@ -80,22 +80,36 @@ def test_static_shapes() -> None:
         ("R.strided_slice(t, axes=[0], begin=[-1], end=[-4], strides=[-1])", "[6, 4, n]"),
         ("R.flip(t, axis=0)", "[6, 4, n]"),
         ("R.take(t, R.const([2, 0], 'int64'), axis=0)", "[6, n]"),
-        ("R.stack((R.take(t, R.const(0)), R.const(24)))", "[n, 24]"),
+        ("R.stack((R.take(t, R.const(0, 'int64')), R.const(24, 'int64')))", "[n, 24]"),
         ("R.reshape(R.size(x), R.shape([1]))", "[n * 24]"),
         ("R.prod(t, axis=[0], keepdims=True)", "[n * 24]"),
         ("R.reshape(R.sum(t), R.shape([1]))", "[n + 10]"),
-        ("R.add(t, R.const([1, 2, 3]))", "[n + 1, 6, 9]"),
-        ("R.multiply(t, R.const(2))", "[n * 2, 8, 12]"),
-        ("R.maximum(R.subtract(t, R.const(4)), R.const(0))", "[max(n - 4, 0), 0, 2]"),
-        ("R.minimum(t, R.const(5))", "[min(n, 5), 4, 5]"),
-        ("R.floor_divide(t, R.const(2))", "[n // 2, 2, 3]"),
-        ("R.floor_mod(t, R.const(4))", "[n % 4, 0, 2]"),
+        ("R.add(t, R.const([1, 2, 3], 'int64'))", "[n + 1, 6, 9]"),
+        ("R.multiply(t, R.const(2, 'int64'))", "[n * 2, 8, 12]"),
+        (
+            "R.maximum(R.subtract(t, R.const(4, 'int64')), R.const(0, 'int64'))",
+            "[max(n - 4, 0), 0, 2]",
+        ),
+        ("R.minimum(t, R.const(5, 'int64'))", "[min(n, 5), 4, 5]"),
+        ("R.floor_divide(t, R.const(2, 'int64'))", "[n // 2, 2, 3]"),
+        ("R.floor_mod(t, R.const(4, 'int64'))", "[n % 4, 0, 2]"),
         ("R.negative(R.negative(t))", "[n, 4, 6]"),
-        ("R.where(R.equal(R.const([1, -1, 1]), R.const(-1)), R.const([7, 7, 7]), t)", "[n, 7, 6]"),
-        ("R.where(R.less(R.const([-1, 2, 2]), R.const(0)), t, R.const([3, 3, 3]))", "[n, 3, 3]"),
-        ("R.where(R.greater_equal(t, R.const(0)), t, R.const([3, 3, 3]))", "[n, 4, 6]"),
+        (
+            "R.where(R.equal(R.const([1, -1, 1], 'int64'), R.const(-1, "
+            "'int64')), R.const([7, 7, 7], 'int64'), t)",
+            "[n, 7, 6]",
+        ),
+        (
+            "R.where(R.less(R.const([-1, 2, 2], 'int64'), R.const(0, "
+            "'int64')), t, R.const([3, 3, 3], 'int64'))",
+            "[n, 3, 3]",
+        ),
+        (
+            "R.where(R.greater_equal(t, R.const(0, 'int64')), t, R.const([3, 3, 3], 'int64'))",
+            "[n, 4, 6]",
+        ),
         ("R.squeeze(R.split(R.expand_dims(t, axis=[1]), 3)[1], axis=[1])", "[4]"),
-        ("R.concat((R.full(R.shape([2]), R.const(1)), t))", "[1, 1, n, 4, 6]"),
+        ("R.concat((R.full(R.shape([2]), R.const(1, 'int64')), t))", "[1, 1, n, 4, 6]"),
         ("R.concat((R.ones(R.shape([1]), dtype='int64'), R.split(t, [1])[1]))", "[1, 4, 6]"),
         ("R.flatten(R.broadcast_to(t, R.shape([2, 3])))", "[n, 4, 6, n, 4, 6]"),
     ],
@@ -114,7 +128,7 @@ def test_a_shape_that_is_computed(computed: str, shape: str) -> None:
 
 CAST = """
 t = R.shape_to_tensor(R.shape_of(x))
-s = R.tensor_to_shape(R.multiply(t, R.const([1, 2])))
+s = R.tensor_to_shape(R.multiply(t, R.const([1, 2], "int64")))
 known = R.match_cast(s, R.Shape((p, q)))
 y = R.zeros(R.shape([p, q + 1]), dtype="float32")
 """
@@ -176,15 +190,15 @@ def main(c: R.Tensor((), "bool"), x: R.Tensor((n, m), "float32")) -> R.Tensor(nd
 def test_positions_of_slices() -> None:
     bindings = """
 t = R.shape_to_tensor(R.shape_of(x))
-m = R.expand_dims(R.take(t, R.const(1)), axis=[0])
-end = R.concat((R.const([2]), m))
+m = R.expand_dims(R.take(t, R.const(1, "int64")), axis=[0])
+end = R.concat((R.const([2], "int64"), m))
 """
     becomes(
         FOLDED,
         body(
             'x: R.Tensor((4, n), "float32")',
             bindings,
-            "R.dynamic_strided_slice(x, R.const([0, 1]), end, R.const([1, 2]))",
+            "R.dynamic_strided_slice(x, R.const([0, 1], 'int64'), end, R.const([1, 2], 'int64'))",
             "n",
         ),
         body(
@@ -219,7 +233,7 @@ def test_an_element_that_depends_on_data_leaves_the_others_known() -> None:
             """
 t = R.shape_to_tensor(R.shape_of(x))
 rows = R.strided_slice(t, axes=[0], begin=[0], end=[1])
-y = R.reshape(x, R.tensor_to_shape(R.concat((rows, R.const([2, 3])))))
+y = R.reshape(x, R.tensor_to_shape(R.concat((rows, R.const([2, 3], "int64")))))
 z = R.tensor_to_shape(R.concat((rows, k)))
 """,
             "R.reshape(y, z)",
@@ -236,12 +250,12 @@ z = R.tensor_to_shape(R.concat((rows, k)))
 @pytest.mark.parametrize(
     "computed",
     [
-        "R.subtract(t, R.const([1]))",  # -1 where n is 0
-        "R.floor_divide(R.const([8]), t)",  # by 0
-        "R.floor_mod(R.const([8]), t)",
-        "R.where(R.equal(t, R.const(3)), t, R.const([7]))",
+        "R.subtract(t, R.const([1], 'int64'))",  # -1 where n is 0
+        "R.floor_divide(R.const([8], 'int64'), t)",  # by 0
+        "R.floor_mod(R.const([8], 'int64'), t)",
+        "R.where(R.equal(t, R.const(3, 'int64')), t, R.const([7], 'int64'))",
         "R.astype(R.astype(t, 'float32'), 'int64')",
-        "R.astype(R.add(R.astype(R.const([100]), 'int8'), R.astype(t, 'int8')), 'int64')",
+        "R.astype(R.add(R.astype(R.const([100], 'int64'), 'int8'), R.astype(t, 'int8')), 'int64')",
     ],
 )
 def test_what_may_be_no_dimension_stays(computed: str) -> None:

@@ -9,10 +9,10 @@ from relax_egraph.ir.requirements import misfits
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, shape_text, tensor
 
 NARROW = ("int8", "uint8", "int16", "uint16")
-"""The dtypes of quantised numbers and of zero points."""
+"""The dtypes of quantised numbers."""
 
 WIDE = (*NARROW, "int32")
-"""The dtypes that can be dequantised."""
+"""The dtypes that can be dequantised, and those of zero points."""
 
 
 @op()
@@ -67,7 +67,7 @@ def _check(
 ) -> None:
     subject = subject_of(name, data, scale, zero_point)
     if zero_point.dtype is not None:
-        _one_of(subject, "the dtype of zero_point", zero_point.dtype, NARROW)
+        _one_of(subject, "the dtype of zero_point", zero_point.dtype, WIDE)
     place = axis
     if data.ndim > 0:
         place = normalize_axis(name, data, axis)

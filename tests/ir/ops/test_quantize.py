@@ -43,6 +43,15 @@ def test_a_vector_of_parameters_is_along_the_axis() -> None:
         np.testing.assert_array_equal(result, np.array([[1, 2], [16, 18]], np.int8), strict=True)
 
 
+def test_a_zero_point_may_be_wide() -> None:
+    x, zero = f32(-1e9, -16777216, 0), np.array(16777217, np.int32)
+
+    for result in both("quantize", x, f32(1), zero):
+        np.testing.assert_array_equal(result, i8(-128, 1, 127), strict=True)
+    for result in both("dequantize", i8(1, -128), f32(0.5), np.array(-128, np.int32)):
+        np.testing.assert_array_equal(result, f32(64.5, 0), strict=True)
+
+
 def test_dequantisation_takes_a_difference_that_does_not_wrap() -> None:
     x = np.array([[-128, 127], [0, -128]], np.int8)
 
@@ -83,7 +92,7 @@ REFUSED: list[tuple[str, tuple[Expr, ...], dict[str, Attr], str]] = [
         (X, S, of(dtype="int64")),
         {},
         f'{SAID}R.Tensor((), "float32"), R.Tensor((), "int64"): '
-        'the dtype of zero_point is "int64", needs one of int8, uint8, int16, uint16',
+        'the dtype of zero_point is "int64", needs one of int8, uint8, int16, uint16, int32',
     ),
     (
         "quantize",

@@ -345,7 +345,7 @@ def test_a_constant_is_of_the_dtype_that_its_value_suggests() -> None:
 
     assert [c.struct_info for c in made] == [
         tensor((), "float32"),
-        tensor((), "int64"),
+        tensor((), "int32"),
         tensor((), "bool"),
         tensor((2,), "int8"),
     ]

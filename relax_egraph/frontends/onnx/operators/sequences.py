@@ -51,7 +51,7 @@ def erase(node: Node) -> Expr:
     at = _place(node, 1) if node.has(1) else -1
     if fields is None or at is None:
         position = node.get(1)
-        return _packed(node, "erase", node[0], const(-1) if position is None else position)
+        return _packed(node, "erase", node[0], const(-1, "int64") if position is None else position)
     remaining = list(fields)
     if not -len(remaining) <= at < len(remaining):
         raise ModelError(f"position {at} of a sequence of {len(remaining)}")
