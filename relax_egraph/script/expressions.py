@@ -105,7 +105,7 @@ class Expressions:
                 return self.scope.variable(node)
             case ast.Call():
                 return self._call(node, declared)
-            case ast.Tuple(elts=elements):
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 if isinstance(declared, ShapeStructInfo) or self._is_shape(elements):
                     return ShapeExpr(self.scope.annotations.shape(node))
                 return self._tuple(elements)

@@ -30,6 +30,7 @@ from relax_egraph.script.bindings import Bindings
 from relax_egraph.script.expressions import Expressions
 from relax_egraph.script.literals import read_attrs
 from relax_egraph.script.matches import as_conditional
+from relax_egraph.script.meta_values import with_values
 from relax_egraph.script.purity import has_effects, needs_order
 from relax_egraph.script.scope import Globals, Scope
 from relax_egraph.script.signatures import (
@@ -59,6 +60,7 @@ class FunctionReader:
     """
 
     def __init__(self, module: Globals, node: ast.FunctionDef, outer: Scope | None = None) -> None:
+        node = with_values(node)
         self.module = module
         self.node = node
         self.scope = Scope(module, node, is_older(node) or (outer is not None and outer.older))

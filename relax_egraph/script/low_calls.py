@@ -129,6 +129,8 @@ class LowCalls:
         if name == "R.call_tir_inplace" or len(node.args) < 2:
             return False
         match node.args[0]:
+            case ast.Call(func=func) if dotted(func) == "R.ExternFunc":
+                return False
             case ast.Tuple() | ast.List() | ast.Call() | ast.Attribute(attr="shape"):
                 return True
             case ast.Name(id=first):
