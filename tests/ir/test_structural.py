@@ -244,7 +244,7 @@ EXPRESSIONS: list[tuple[Callable[[], object], Callable[[], object], str]] = [
         lambda: const(1),
         "the expressions differ\n"
         '  left:  x: R.Tensor((2, 3), "float32")\n'
-        '  right: R.const(1, "int64")',
+        '  right: R.const(1, "int32")',
     ),
     (
         lambda: one_binding(Tuple((X,))),
