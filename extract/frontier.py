@@ -55,7 +55,11 @@ class _Arrival:
 
 
 class _TooWideError(Exception):
-    """There are more frontiers, or more selections for a cycle, than the limit; or no time."""
+    """There are more frontiers than the limit; or no time."""
+
+
+class _TangledError(Exception):
+    """There are more selections for a cycle than the limit, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ def solve(
             return _Search(problem, pruned, order, proven).best(known, limit, end)
         except _TooWideError:
             continue
+        except _TangledError:
+            break
     return None
 
 
@@ -176,7 +182,7 @@ class _Search:
         for number in self._pruned.options[c]:
             self._enumerated += 1
             if self._enumerated > MAX_PER_CYCLE:
-                raise _TooWideError
+                raise _TangledError
             inputs = sum(self._bit[d] for d in self._problem.candidates[number].inputs)
             yield from self._selections(wanted | (inputs & members), {**chosen, c: number})
 
