@@ -27,7 +27,7 @@ from relax_egraph.script.source import Source, dotted
 Definition = ast.ClassDef | ast.FunctionDef
 
 _BEYOND = re.compile(
-    r"R\.dist\.|R\.DTensor|R\.ccl\.|T\.thread_binding|scope \"|R\.emit|R\.call_py_func|'axis'"
+    r"R\.dist\.|R\.DTensor|R\.ccl\.|T\.thread_binding|scope \"|R\.emit|R\.call_py_func"
 )
 """Reasons that are of several machines, of GPUs, or of functions of Python that a script calls."""
 
