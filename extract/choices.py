@@ -147,7 +147,7 @@ def _choices(
             cuts = (o.cut for o in offered if o.offer is not None)
             choices += filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))
         else:
-            # A view of an operand may be a node that is not usable, of classes that nothing reaches.
+            # A view of an operand may be a node that is not usable, of a class out of reach.
             alone = _operator(view.classes, c, node, catalogue)
             choices += (k for k in alone if table.shared_cost.keys() >= {*k.choice.inputs})
     folding = (table.free.build_cost(c.choice.inputs) for c in choices)
