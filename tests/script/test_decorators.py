@@ -147,7 +147,7 @@ def test_a_method_of_an_undecorated_class_is_left_alone() -> None:
 
 def test_a_decorator_takes_a_function_only() -> None:
     with pytest.raises(TypeError, match=r"^@R\.function decorates a function, got 3$"):
-        R.function(3)  # pyright: ignore[reportArgumentType]  # on purpose
+        R.function(3)  # on purpose
 
 
 def test_names_that_scripts_do_not_have_are_refused_where_python_sees_them() -> None:
