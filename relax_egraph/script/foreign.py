@@ -12,30 +12,16 @@ from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, StringImm, Tuple
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
+from relax_egraph.script.call_reader import CallReader
 from relax_egraph.script.layout_maps import rearrangement
 from relax_egraph.script.literals import read_dtype, read_literal
-from relax_egraph.script.operators import Operators
-from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import arguments, dotted
 
 Reader = Callable[[ast.Call, StructInfo | None], Expr]
 
 
-class Foreign:
-    """Reads such calls in `scope`; `leaf` reads an operand.  Raises `ScriptError`."""
-
-    def __init__(
-        self,
-        scope: Scope,
-        operators: Operators,
-        value: Callable[[ast.expr], Expr],
-        leaf: Callable[[ast.expr], Expr],
-    ) -> None:
-        self._scope = scope
-        self._source = scope.source
-        self._operators = operators
-        self._value = value
-        self._leaf = leaf
+class Foreign(CallReader):
+    """Reads such calls; raises `ScriptError`."""
 
     def readers(self) -> Mapping[str, Reader]:
         """The reader of each operator."""

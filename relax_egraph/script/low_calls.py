@@ -5,7 +5,7 @@ result first, ``R.call_tir((n, m), f, [x])``.
 """
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from relax_egraph.ir.expr import (
     Attr,
@@ -26,9 +26,8 @@ from relax_egraph.ir.struct_info import (
     TupleStructInfo,
     tensor,
 )
+from relax_egraph.script.call_reader import CallReader
 from relax_egraph.script.literals import read_literal
-from relax_egraph.script.operators import Operators
-from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import arguments, dotted
 
 _TIR = ("func", "args", "out_sinfo", "tir_vars")
@@ -42,21 +41,8 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
 _SHAPE_FIRST = ("shape", "func", "args", "tir_vars")
 
 
-class LowCalls:
-    """Reads such calls in `scope`; `value` reads an expression, `leaf` an operand."""
-
-    def __init__(
-        self,
-        scope: Scope,
-        operators: Operators,
-        value: Callable[[ast.expr], Expr],
-        leaf: Callable[[ast.expr], Expr],
-    ) -> None:
-        self._scope = scope
-        self._source = scope.source
-        self._operators = operators
-        self._value = value
-        self._leaf = leaf
+class LowCalls(CallReader):
+    """Reads such calls."""
 
     def call_tir(self, node: ast.Call, declared: StructInfo | None) -> Call:
         """``R.call_tir(cls.f, (x,), out_sinfo=…)``, and similar calls."""
