@@ -35,7 +35,6 @@ from relax_egraph.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
-    symbols_of,
 )
 from relax_egraph.ir.walk import post_order_visit, variables_of
 from relax_egraph.passes.infra import function_pass
@@ -97,9 +96,7 @@ class _Namer(ExprMutator):
         super().__init__()
         self._read = read
         self._params = frozenset(function.params)
-        self._taken = set(symbols_in(function))
-        for var in variables_of(function):
-            self._taken |= {var.name, *symbols_of(var.struct_info)}
+        self._taken = {*symbols_in(function), *(v.name for v in variables_of(function))}
         self._shapes: dict[Var, Expr] = {}
 
     def visit_struct_info(self, info: StructInfo) -> StructInfo:
