@@ -65,6 +65,8 @@ def opaque_functions(module: IRModule, named: Collection[str] = ()) -> Mapping[s
 def _called(module: IRModule, named: Collection[str]) -> dict[str, Function | Reason]:
     """What each loop function computes that a function of operators calls."""
     called: dict[str, Function | Reason] = {}
+    if not any(isinstance(f, PrimFunc) for f in module.functions.values()):
+        return called
 
     def visit(expr: Expr) -> None:
         name = _callee(expr)
