@@ -57,6 +57,10 @@ class Catalogue:
             self._known[structure] = self._offers.of(structure, lambda: self.kernel(cut))
         return self._known[structure]
 
+    def may_grow(self, cut: Cut) -> bool:
+        """Whether a larger cut on top of `cut`, which the library refuses, may run."""
+        return self._offers.may_grow(frozenset([term.node.op for term, _ in cut.steps]))
+
     def operator_cost(self, c: ClassId, node: ENode) -> float:
         """Seconds for the operator `node` of class `c` outside of kernels."""
         operands = tuple(self._classes[k].struct_info for k in node.operands)

@@ -23,7 +23,7 @@ class Bounds:
     """Bounds of the enumeration of cuts; cuts beyond are dropped, and counted.
 
     Each class keeps, besides plain loads, `accepted` cuts that the library runs for each schedule,
-    and `refused` ones that it does not, since a larger cut on top of one may run. For each term the
+    and `refused` ones that it does not, if a larger cut on top of one may run. For each term the
     `tried` lightest combinations are examined; no cut has more than `leaves` inputs or `steps`
     steps.
     """
@@ -163,6 +163,8 @@ def _best(
     for cut in ranked:
         needed = frozenset(cut.leaves) - loads.free
         offer = catalogue.offer(cut)
+        if offer is None and not catalogue.may_grow(cut):
+            continue
         if any(
             fewer <= needed
             and better.cut.seconds <= cut.seconds

@@ -19,6 +19,13 @@ class KernelLibrary(Protocol):
         """
         ...
 
+    def may_grow(self, operators: frozenset[str]) -> bool:
+        """Whether a refused kernel with steps of `operators` may run with further steps on top.
+
+        Extraction drops refused cuts that may not, so larger cuts are not built on them.
+        """
+        ...
+
     def schedule_of_operator(
         self,
         op: Op,

@@ -22,6 +22,9 @@ VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
 KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul", "concat"}
 """The operators of steps of kernels, beside the elementwise ones."""
 
+MOVEMENTS = MOVES | VIEWS | ATTENTION | {"concat"}
+"""The operators of kernels of one attention, which reads and writes moved tensors."""
+
 VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
 REDUCED = Schedule("generic", flops=0.2, bandwidth=0.8)
 COLUMNS = Schedule("columns", flops=0.2, bandwidth=0.8)
@@ -66,6 +69,15 @@ class Library:
         if "matmul" in names:
             return product(kernel)
         return rows(kernel) if names & CHAINED else elementwise(kernel)
+
+    def may_grow(self, operators: frozenset[str]) -> bool:
+        """Whether a refused kernel with steps of `operators` may run with further steps on top.
+
+        Movements may become operands of an attention, or the order in which it writes its result.
+        All other refusals are final: of two products, of an operand that is computed before its
+        product, of rows that differ, steps on top change nothing.
+        """
+        return operators <= MOVEMENTS
 
     def schedule_of_operator(
         self,

@@ -168,6 +168,9 @@ class Library:
             return Schedule("matmul", 0.9, 0.9) if loaded else None
         return Schedule("rows", 0.5, 1.0)
 
+    def may_grow(self, operators: frozenset[str]) -> bool:
+        return self.refused.isdisjoint(operators)
+
     def schedule_of_operator(
         self,
         op: Op,
