@@ -18,6 +18,7 @@ from relax_egraph.extract.catalogue import Catalogue
 from relax_egraph.extract.components import components
 from relax_egraph.extract.cut import Cut
 from relax_egraph.extract.cuts import Bounds, CutList, Loads, cuts_of
+from relax_egraph.extract.data_movement import MovementCuts
 from relax_egraph.extract.free_values import FreeValues, free_values_of
 from relax_egraph.extract.nodes import (
     child_classes,
@@ -49,6 +50,7 @@ class ChoiceTable:
     """The choices of each tensor class, and the cuts of each kernel class.
 
     `shared_cost` estimates the cost of producing a class, divided by the number of its users.
+    `alone` are the choices for a class by each of its operators alone, which do not depend on it.
     """
 
     free: FreeValues
@@ -58,6 +60,9 @@ class ChoiceTable:
     )
     cuts: dict[ClassId, CutList] = field(default_factory=dict[ClassId, CutList])
     shared_cost: dict[ClassId, float] = field(default_factory=dict[ClassId, float])
+    alone: dict[tuple[ClassId, int], list[PricedChoice]] = field(
+        default_factory=dict[tuple[ClassId, int], list[PricedChoice]]
+    )
 
     @property
     def dropped(self) -> int:
@@ -79,7 +84,7 @@ def choice_table(
         for k in child_classes(tuple(filter(is_operator, usable))):
             users[k] += 1
     loads = Loads(dict.fromkeys(nodes, math.inf), frozenset(free.choices))
-    table = ChoiceTable(free, loads)
+    table, movement = ChoiceTable(free, loads), MovementCuts(view.classes, catalogue)
     table.shared_cost.update(dict.fromkeys(nodes, math.inf))
     for c in free.choices.keys() & nodes.keys():
         table.shared_cost[c], loads.seconds[c] = 0.0, _reading(view.classes[c], pricing)
@@ -97,7 +102,7 @@ def choice_table(
             for c in kernels:
                 table.cuts[c] = cuts_of(terms[c], table.cuts, loads, catalogue, bounds)
             for c in tensors:
-                table.by_class[c] = _choices(view, c, nodes[c], table, catalogue)
+                table.by_class[c] = _choices(view, c, nodes[c], table, movement)
                 cheapest = _cheapest(table.by_class[c], table.shared_cost)
                 table.shared_cost[c] = cheapest / max(1, users[c])
                 loads.seconds[c] = table.shared_cost[c] + _reading(view.classes[c], pricing)
@@ -132,8 +137,9 @@ def _choices(
     c: ClassId,
     nodes: tuple[ENode, ...],
     table: ChoiceTable,
-    catalogue: Catalogue,
+    movement: MovementCuts,
 ) -> tuple[PricedChoice, ...]:
+    catalogue = movement.catalogue
     choices: list[PricedChoice] = []
     for node in nodes:
         if node.op == OPAQUE:
@@ -148,21 +154,24 @@ def _choices(
             choices += filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))
         else:
             # A view of an operand may be a node that is not usable, of a class out of reach.
-            alone = _operator(view.classes, c, node, catalogue)
-            choices += (k for k in alone if table.shared_cost.keys() >= {*k.choice.inputs})
+            key = (c, id(node))  # the view holds its nodes
+            if key not in table.alone:
+                table.alone[key] = _operator(movement, c, node)
+            choices += (
+                k for k in table.alone[key] if table.shared_cost.keys() >= {*k.choice.inputs}
+            )
     folding = (table.free.build_cost(c.choice.inputs) for c in choices)
     return tuple(
         PricedChoice(c.choice, c.cost + more) for c, more in zip(choices, folding, strict=True)
     )
 
 
-def _operator(
-    classes: Mapping[ClassId, EClass], c: ClassId, node: ENode, catalogue: Catalogue
-) -> list[PricedChoice]:
+def _operator(movement: MovementCuts, c: ClassId, node: ENode) -> list[PricedChoice]:
     """Class `c` by the operator `node` alone: as a kernel if possible, else outside of kernels."""
-    if classes[c].sort == "tuple":
+    catalogue = movement.catalogue
+    if movement.classes[c].sort == "tuple":
         return [by_operator(catalogue, c, node)]
-    cuts = single_operator_cuts(classes, catalogue, c, node)
+    cuts = single_operator_cuts(movement, c, node)
     kernels = [*filter(None, (by_kernel(catalogue, c, cut) for cut in cuts))]
     own = [] if kernels and named(node.op).fusible else [by_operator(catalogue, c, node)]
     return kernels + own

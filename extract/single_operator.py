@@ -10,22 +10,21 @@ from relax_egraph.extract.nodes import fits_kernel, is_operator
 from relax_egraph.ir.operators import named
 
 
-def single_operator_cuts(
-    classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
-) -> Iterator[Cut]:
+def single_operator_cuts(movement: MovementCuts, c: ClassId, node: ENode) -> Iterator[Cut]:
     """Cuts whose only arithmetic is the operator `node` of the tensor class `c`.
 
     The operator alone; an elementwise one also with the broadcasts of its operands; one that is not
     fusible also with the data movement of its operands, which it then reads as strided tensors.  A
     permutation of the result of such an operator is a layout that the operator can write.
     """
+    classes, catalogue = movement.classes, movement.catalogue
     if fits_kernel(node):
         yield operator_cut(catalogue, c, node)
         yield cut_with_broadcasts(classes, catalogue, c, node)
     if not named(node.op).fusible:
-        yield from _strided_reads(classes, catalogue, c, node)
+        yield from _strided_reads(movement, c, node)
     elif node.op == "permute_dims":
-        for cut in _permuted_result(classes, catalogue, node.operands[0]):
+        for cut in _permuted_result(movement, node.operands[0]):
             yield from filter(None, [grow(catalogue.term(c, node), [cut])])
 
 
@@ -53,28 +52,26 @@ def cut_with_broadcasts(
     return trace(c, terms)
 
 
-def _permuted_result(
-    classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, views: int = 1
-) -> Iterator[Cut]:
+def _permuted_result(movement: MovementCuts, c: ClassId, views: int = 1) -> Iterator[Cut]:
     """Cuts of class `c` by an operator that is not fusible, perhaps reshaped `views` times."""
+    classes, catalogue = movement.classes, movement.catalogue
     for node in filter(is_operator, classes[c].nodes):
         if not named(node.op).fusible:
             yield operator_cut(catalogue, c, node)
-            yield from _strided_reads(classes, catalogue, c, node)
+            yield from _strided_reads(movement, c, node)
         elif node.op == "reshape" and views:
-            for cut in _permuted_result(classes, catalogue, node.operands[0], views - 1):
+            for cut in _permuted_result(movement, node.operands[0], views - 1):
                 yield from filter(None, [grow(catalogue.term(c, node), [cut])])
 
 
-def _strided_reads(
-    classes: Mapping[ClassId, EClass], catalogue: Catalogue, c: ClassId, node: ENode
-) -> Iterator[Cut]:
+def _strided_reads(movement: MovementCuts, c: ClassId, node: ENode) -> Iterator[Cut]:
     """Cuts of the operator `node` of class `c` that read operands as strided tensors.
 
     All operands that the library can read so, all but one, or a single one: a copy that other
     kernels need too is better loaded.
     """
-    term, movement = catalogue.term(c, node), MovementCuts(classes, catalogue)
+    catalogue = movement.catalogue
+    term = catalogue.term(c, node)
     whole = {k: loaded(k) for k in node.operands}
     moved: dict[ClassId, Cut] = {}
     for k in whole:
