@@ -4,18 +4,19 @@ A band is copied once, with its padding, for all windows on it; gathering each w
 long as multiplying it with so few features.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.conv.band import BAND, Band, lines_of_block, smallest
 from relax_egraph.lower.schedule.conv.convolution import Convolution
+from relax_egraph.lower.schedule.conv.joined import Factors, Windows, apart
 from relax_egraph.lower.schedule.conv.parts import Panels, Size, Source, equal_parts, serial, turns
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.tir.expr import Buffer, TirExpr, binary, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 MOST_FEATURES = 64
@@ -26,9 +27,6 @@ FEWEST_IN_LINE = 8
 
 MOST_BANDS = 4
 """The maximal size of a band for a single line, relative to `BAND`."""
-
-LANES = 16
-"""The features that joined groups should have: a vector of the widest."""
 
 MOST_ROWS = 96
 """The maximal positions that are computed at once."""
@@ -50,24 +48,6 @@ def is_faster(c: Convolution) -> bool:
 def sees_planes(c: Convolution) -> bool:
     """Whether bands can have the layout of data, with the places of a line adjacent."""
     return Source.of(c).places_last and c.windows[-1].dilation == 1
-
-
-def joined(c: Convolution) -> Convolution:
-    """`c` with groups of few features joined: their weight has zeros between groups.
-
-    A value that is not finite makes results of all joined groups NaN.
-    """
-    if not isinstance(c.features, int) or not isinstance(c.groups, int) or c.features >= LANES:
-        return c
-    counts = (n for n in range(1, c.groups + 1) if c.groups % n == 0)
-    count = next((n for n in counts if n * c.features >= LANES), c.groups)
-    return replace(
-        c,
-        channels=dims.mul(c.channels, count),
-        features=c.features * count,
-        groups=c.groups // count,
-        joined=count,
-    )
 
 
 def by_bands(
@@ -136,4 +116,20 @@ def _multiply(
     adds = binary("min", 1, sum(taps, start=ZERO)) if taps else ZERO
     scalars = (*map(from_dim, strides), *size, *map(from_dim, (down.size, *over)), adds)
     call = TensorIntrinsic("window_tile", places, scalars)
-    return serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], call)
+    product = serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], call)
+
+    def seen(taps: Sequence[TirExpr], offset: TirExpr) -> BufferLoad:
+        *above, k, j = taps
+        at, inner = line * down.stride + k * down.dilation, place + j * across.dilation
+        if band.source.channels_last:
+            return band.buffer[(*above, at, inner, channel + offset)]
+        return band.buffer[(*above, at, channel + offset, inner)]
+
+    def factor(taps: Sequence[TirExpr], offset: TirExpr) -> BufferLoad:
+        *above, j = taps
+        inner = (j, offset) if band.source.channels_last else (offset, j)
+        return weight[(*panel, *above, *inner, ZERO)]
+
+    steps = (1, tile_row) if band.source.channels_last else (width, dims.mul(across.size, tile_row))
+    windows, factors = Windows(seen, row, steps[0]), Factors(factor, steps[1])
+    return apart(c, product, windows, factors, tile, size, names)
