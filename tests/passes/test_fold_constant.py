@@ -271,5 +271,7 @@ class Module:
     after = store_broadcasts(before)
 
     assert_well_formed(after)
-    assert [c.data.tolist() for c in constants_of(after["main"])] == [1.0, [1.0, 1.0]]
+    main_after = after["main"]
+    assert isinstance(main_after, Function)
+    assert [c.data.tolist() for c in constants_of(main_after)] == [1.0, [1.0, 1.0]]
     assert_structural_equal(after["fused"], before["fused"])

@@ -71,7 +71,10 @@ def by_bands(
         feature = g * from_dim(c.features) + (p * panels.width + j)
         return {**values, **at, c.batch.var: b, c.feature.var: feature}
 
-    multiply = _multiply(c, band, weight, (g, p), tile, (line, piece.start), size, names)
+    corner = (line, piece.start)
+    product = _multiply(c, band, weight, (g, p), tile, corner, size, names)
+    windows, factors = _windows(c, band, g, corner), _factors(c, band, weight, (g, p))
+    multiply = apart(c, product, windows, factors, tile, size, names)
     stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
     body: Stmt = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
     loops = [(g, from_dim(c.groups)), (p, from_dim(panels.count)), (line, block.count)]
@@ -116,20 +119,36 @@ def _multiply(
     adds = binary("min", 1, sum(taps, start=ZERO)) if taps else ZERO
     scalars = (*map(from_dim, strides), *size, *map(from_dim, (down.size, *over)), adds)
     call = TensorIntrinsic("window_tile", places, scalars)
-    product = serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], call)
+    return serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], call)
 
-    def seen(taps: Sequence[TirExpr], offset: TirExpr) -> BufferLoad:
+
+def _windows(
+    c: Convolution, band: Band, group: TirExpr, corner: tuple[TirExpr, TirExpr]
+) -> Windows:
+    """The windows of a `group` from `corner` (line, position) on."""
+    *_, down, across = band.windows
+    line, start = corner
+    first = group * from_dim(c.channels)
+
+    def at(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
         *above, k, j = taps
-        at, inner = line * down.stride + k * down.dilation, place + j * across.dilation
-        if band.source.channels_last:
-            return band.buffer[(*above, at, inner, channel + offset)]
-        return band.buffer[(*above, at, channel + offset, inner)]
+        y, x = line * down.stride + k * down.dilation, start * across.stride + j * across.dilation
+        inner = (x, first + channel) if band.source.channels_last else (first + channel, x)
+        return band.buffer[(*above, y, *inner)]
 
-    def factor(taps: Sequence[TirExpr], offset: TirExpr) -> BufferLoad:
+    inner = band.buffer.shape[-1]
+    if band.source.channels_last:
+        return Windows(at, dims.mul(across.stride, inner), 1)
+    return Windows(at, across.stride, inner)
+
+
+def _factors(c: Convolution, band: Band, weight: Buffer, panel: tuple[TirExpr, TirExpr]) -> Factors:
+    """The factors in a `panel` of the weight, which is packed in the order of `band`."""
+    width = weight.shape[-1]
+
+    def at(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
         *above, j = taps
-        inner = (j, offset) if band.source.channels_last else (offset, j)
+        inner = (j, channel) if band.source.channels_last else (channel, j)
         return weight[(*panel, *above, *inner, ZERO)]
 
-    steps = (1, tile_row) if band.source.channels_last else (width, dims.mul(across.size, tile_row))
-    windows, factors = Windows(seen, row, steps[0]), Factors(factor, steps[1])
-    return apart(c, product, windows, factors, tile, size, names)
+    return Factors(at, width if band.source.channels_last else dims.mul(c.taps[-1], width))
