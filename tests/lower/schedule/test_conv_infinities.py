@@ -1,5 +1,6 @@
 """Infinities and NaN in convolutions: what each result depends on, and nothing else, decides."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,9 @@ def last(x: Array) -> Array:
         ("conv3d", (1, 4, 5, 9, 9), (12, 2, 2, 3, 3), {"groups": 2, "padding": (1,)}),
         ("conv2d", (1, 3, 12, 17), (24, 3, 3, 3), {"padding": (1,)}),
         ("conv2d", (1, 70, 9, 9), (5, 70, 2, 3), {}),
+        ("conv2d", (1, 6, 7, 8), (12, 1, 3, 3), {"groups": 6, "padding": (1,)}),
+        ("conv2d_transpose", (1, 6, 7, 8), (6, 4, 3, 3), {"strides": (2, 2), "padding": (1,)}),
+        ("conv2d_transpose", (1, 6, 7, 8), (6, 2, 3, 3), {"groups": 2}),
     ],
 )
 @pytest.mark.parametrize("channels_last", [False, True])
@@ -56,6 +60,8 @@ def test_results_are_those_of_the_definition(
     channels_last: bool,
 ) -> None:
     x, w = with_specials(numbers(*data)), numbers(*weight, seed=1)
+    if not name.endswith("transpose"):
+        w.flat[-1] = np.inf
     if channels_last:
         x = last(x)
         attrs = {**attrs, "data_layout": {3: "NWC", 4: "NHWC", 5: "NDHWC"}[x.ndim]}
@@ -65,6 +71,17 @@ def test_results_are_those_of_the_definition(
     assert np.isfinite(expected).any()
     assert np.isinf(expected).any()
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_an_infinite_weight_may_make_edges_of_a_transposed_convolution_nan() -> None:
+    x, w = numbers(1, 6, 7, 8), numbers(6, 4, 3, 3, seed=1)
+    w[2, 1, 0, 0] = np.inf
+
+    actual, expected = results("conv2d_transpose", x, w)
+
+    np.testing.assert_array_equal(np.isinf(actual), np.isinf(expected))
+    np.testing.assert_allclose(actual[:, :, :7, :8], expected[:, :, :7, :8], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(actual[:, [0, 2, 3]], expected[:, [0, 2, 3]], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
@@ -85,3 +102,17 @@ def test_a_minimal_filter_may_make_an_infinity_nan_where_it_is_read(
     assert np.isfinite(expected).any()
     assert np.all(np.isnan(actual[read]) | (actual[read] == expected[read]))
     np.testing.assert_allclose(actual[~read], expected[~read], rtol=1e-4, atol=1e-4)
+
+
+def test_a_filter_within_a_tolerance_keeps_an_infinity_in_its_tile() -> None:
+    x, w = numbers(1, 24, 24, 32), numbers(3, 3, 32, 16, seed=1)
+    x[0, 9, 13, 5] = np.inf
+    expected = np.asarray(apply_op(OPS["nn.conv2d"], (x, w), {"padding": (1,), **LAST}))
+    plain = convolution("conv2d", x.shape, w.shape, padding=(1,), **LAST)
+
+    tolerant = replace(plain, attrs={**plain.attrs, "tolerance": 1e-4})
+    actual = computed(tolerant, (x, w), expected.shape)
+
+    actual[:, 8:12, 12:16] = expected[:, 8:12, 12:16] = 0
+    assert np.isfinite(expected).all()
+    np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-3)
