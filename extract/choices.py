@@ -1,6 +1,7 @@
 """The table of choices: everything that can produce each tensor class that the roots may need.
 
-* A leaf, a scalar or a constant is free; an opaque binding runs unchanged.
+* A leaf, a scalar or a constant is free; a small broadcast of one may be stored as a constant.
+* An opaque binding runs unchanged.
 * A call of a loop function or a packed function costs what the user says.
 * Any other class is produced by kernels: one for each of its operators, with and without the
   broadcasts of its operands, and one for each cut that ends in its stores.
@@ -141,6 +142,8 @@ def _choices(
 ) -> tuple[PricedChoice, ...]:
     catalogue = movement.catalogue
     choices: list[PricedChoice] = []
+    if c in table.free.small:
+        choices.append(PricedChoice(table.free.broadcasts[c], cost.BUILD))
     for node in nodes:
         if node.op == OPAQUE:
             choices.append(by_opaque(catalogue, c, node, view.opaque[node.key]))

@@ -12,7 +12,7 @@ from relax_egraph.egraph.node import TUPLE_GET
 from relax_egraph.egraph.view import Choice, ClassId, ENode, View
 from relax_egraph.extract.cost import BUILD
 from relax_egraph.extract.nodes import is_constant, is_leaf, is_operator
-from relax_egraph.ir.folding import GROWTH_LIMIT, is_worth_storing, static_nbytes
+from relax_egraph.ir.folding import GROWTH_LIMIT, REPEATS, is_worth_storing, static_nbytes
 from relax_egraph.ir.operators import find
 
 
@@ -20,12 +20,14 @@ from relax_egraph.ir.operators import find
 class FreeValues:
     """The choice for each free value, and the `seconds` of folding it at build time.
 
-    `broadcasts` of free values are not stored themselves; elementwise results of them may be.
+    `broadcasts` of free values are not stored themselves; elementwise results of them may be.  The
+    `small` ones are stored where a program needs them in memory, not repeated by a kernel.
     """
 
     choices: Mapping[ClassId, Choice] = field(default_factory=dict[ClassId, Choice])
     seconds: Mapping[ClassId, float] = field(default_factory=dict[ClassId, float])
     broadcasts: Mapping[ClassId, Choice] = field(default_factory=dict[ClassId, Choice])
+    small: frozenset[ClassId] = frozenset()
 
     def build_cost(self, classes: Iterable[ClassId]) -> float:
         """The seconds of folding those of `classes` that are constants."""
@@ -65,10 +67,12 @@ def free_values_of(view: View, growth_limit: int = GROWTH_LIMIT) -> FreeValues:
             folding.stored[c] = _Folded(leaves[c], 0.0)
     folding.run()
     stored = {c: folded.choice for c, folded in folding.stored.items()}
+    broadcasts = {c: f.choice for c, f in folding.broadcasts.items() if c not in stored}
     return FreeValues(
         {**leaves, **stored},
         {c: BUILD * folded.operators for c, folded in folding.stored.items()},
-        {c: f.choice for c, f in folding.broadcasts.items() if c not in stored},
+        broadcasts,
+        frozenset(c for c in broadcasts if folding.is_small(c)),
     )
 
 
@@ -98,6 +102,11 @@ class _Folding:
         }
         while any([self._improve(c, node) for c, usable in nodes.items() for node in usable]):
             pass
+
+    def is_small(self, c: ClassId) -> bool:
+        """Whether class `c`, a broadcast, may be stored as far as its size goes."""
+        size = static_nbytes(self._classes[c].struct_info)
+        return is_worth_storing(size, 0, self._growth_limit)
 
     def _improve(self, c: ClassId, node: ENode) -> bool:
         """Fold class `c` by `node` if that takes fewer operators; whether it does."""
@@ -145,7 +154,8 @@ class _Folding:
             return True
         before = sum(map(self._stored_nbytes, node.operands))
         size = static_nbytes(eclass.struct_info)
-        return is_worth_storing(node.op, size, before, self._growth_limit)
+        is_repeated = node.op in REPEATS
+        return is_worth_storing(size, before, self._growth_limit, is_repeated=is_repeated)
 
     def _stored_nbytes(self, k: ClassId) -> int:
         """The bytes of a constant; of a broadcast, those of its operand."""

@@ -53,13 +53,13 @@ def usable_nodes(
     """The nodes of class `c` that extraction may choose; none for a free value.
 
     A kernel never computes what it can load as a constant: it only moves it, or widens it from
-    fewer bits.  A broadcast of a free value is never computed in another way.
+    fewer bits.  A broadcast of a free value is never computed from other values.
     """
     if c in free:
         return ()
     nodes = classes[c].nodes
     if any(_repeats_free(classes, n, free) for n in nodes):
-        return tuple(n for n in nodes if n.op in ("broadcast_to", LOAD, STORE))
+        return tuple(n for n in nodes if n.op in ("broadcast_to", "full", LOAD, STORE))
     loaded = (n.operands[0] for n in nodes if n.op == LOAD)
     if any(k in free and is_constant(classes[k]) for k in loaded):
         moving = (LOAD, *MOVEMENT)

@@ -49,14 +49,28 @@ def fit(call: Call, cast: Cast, bounds: LowerBounds) -> Call:
         checks = _Checks(old, new, equation.refusal, cast)
         args = tuple(map(checks.operand, call.args))
         lower = list(differences(old, new))
-        if equation.is_bound and not (lower and all(map(bounds.prove_nonnegative, lower))):
-            cast(ShapeExpr((old,)), (new,), equation.refusal)
-            bounds.extend(lower)
+        if equation.is_bound:
+            _check(old, new, equation.refusal, cast, bounds)
         if checks.results:
             bounds.extend(lower)
             call = replace(call, args=args)
             call = replace(call, struct_info=infer(call))
     return call
+
+
+def fit_windows(call: Call, cast: Cast, bounds: LowerBounds) -> None:
+    """Check by `cast` that the windows of `call` fit into its operand, as `fit` does."""
+    for equation in equations_of(call):
+        if equation.is_bound and (replacement := consequence(equation)) is not None:
+            _check(*replacement, equation.refusal, cast, bounds)
+
+
+def _check(old: Dim, new: Dim, refusal: str, cast: Cast, bounds: LowerBounds) -> None:
+    """Check that `old`, a maximum of `new`, is `new`, unless `bounds` prove it."""
+    lower = list(differences(old, new))
+    if not (lower and all(map(bounds.prove_nonnegative, lower))):
+        cast(ShapeExpr((old,)), (new,), refusal)
+        bounds.extend(lower)
 
 
 def _next(call: Call, passed: set[Equation]) -> tuple[Equation, Dim, Dim] | None:

@@ -9,20 +9,22 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 GROWTH_LIMIT = 1 << 20
 """The default limit, in bytes, of stored results that are larger than their operands."""
 
-_REPEATS = frozenset({"broadcast_to", "full", "repeat", "tile"})
+REPEATS = frozenset({"broadcast_to", "full", "repeat", "tile"})
 """Operators that only repeat elements of their operand."""
 
 
-def is_worth_storing(op: str, size: int | None, before: int, growth_limit: int) -> bool:
-    """Whether the result of operator `op` on constants is stored instead of the constants.
+def is_worth_storing(
+    size: int | None, before: int, growth_limit: int, *, is_repeated: bool = False
+) -> bool:
+    """Whether the result of an operator on constants is stored instead of the constants.
 
     It has `size` bytes, if that is known; they have `before` bytes together.  A larger result is
-    stored up to `growth_limit` bytes, unless `op` only repeats elements: a kernel repeats them
-    as it reads, at no cost.
+    stored up to `growth_limit` bytes, unless it `is_repeated`: a kernel repeats the elements of its
+    operand as it reads, at no cost.
     """
     if size is None:
         return False
-    return size <= (before if op in _REPEATS else max(before, growth_limit))
+    return size <= (before if is_repeated else max(before, growth_limit))
 
 
 def static_nbytes(info: TensorStructInfo) -> int | None:

@@ -5,7 +5,7 @@ replaced by a value that is equal only where it does not refuse.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
@@ -51,19 +51,36 @@ _UNKNOWN = frozenset(
 
 
 def operator_may_refuse(call: Call, op: Op) -> bool:
-    """Whether the operands of `op`, not an intrinsic, are not proven to fit together."""
+    """Whether the operands of `op`, not an intrinsic, are not proven to fit together.
+
+    Windows apart, which are checked before the call: see `windows_may_overhang`.
+    """
     try:
-        return _judged(call, op)[1]
+        return _judged(call, op).may_refuse
     except IllTyped:
         return True
 
 
-_JUDGED: dict[Hashable, tuple[StructInfo, bool]] = {}
+def windows_may_overhang(call: Call, op: Op) -> bool:
+    """Whether the windows of `op`, not an intrinsic, are not proven to fit into its operand."""
+    return _judged(call, op).may_overhang
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """The result's struct info by the rule of an operator, and whether its call may refuse."""
+
+    info: StructInfo
+    may_refuse: bool
+    may_overhang: bool
+
+
+_JUDGED: dict[Hashable, _Judgement] = {}
 _MOST = 1 << 14
 
 
-def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
-    """The result's struct info by the rule of `op`, and whether the call may refuse.
+def _judged(call: Call, op: Op) -> _Judgement:
+    """The judgement of a call of `op`; raises `IllTyped` for operands that do not fit.
 
     Layers repeat, so answers are memoised by the struct info of the operands.
     """
@@ -77,8 +94,9 @@ def _judged(call: Call, op: Op) -> tuple[StructInfo, bool]:
         known = op.name not in DATA_DECIDES and all(_is_known(a.struct_info, op) for a in call.args)
         if len(_JUDGED) >= _MOST:
             _JUDGED.clear()
-        refused = any(r.kind != "window" for r in undecided)  # its result is empty
-        judged = _JUDGED[key] = (info, refused or not known)
+        windows = [r for r in undecided if r.kind == "window"]
+        may_refuse = len(windows) < len(undecided) or not known
+        judged = _JUDGED[key] = _Judgement(info, may_refuse, bool(windows))
     return judged
 
 
@@ -109,7 +127,7 @@ def proven(module: IRModule, value: Expr) -> StructInfo:
                 return value.struct_info
             return infer(replace(value, op=GlobalVar(name, callee.struct_info), sinfo_args=()))
         case Op() as op:
-            return infer(value) if op.intrinsic else _judged(value, op)[0]
+            return infer(value) if op.intrinsic else _judged(value, op).info
         case _:
             return value.struct_info
 

@@ -36,9 +36,17 @@ from relax_egraph.passes import (
 )
 from relax_egraph.passes.analyses.upper_bounds import upper_bounds
 from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
+from relax_egraph.passes.fold_constant import store_broadcasts
 
 CLEAN_UP = Sequential(
-    (eliminate_common_subexpr, fold_constant, share_constants, remove_all_unused), name="clean-up"
+    (
+        eliminate_common_subexpr,
+        fold_constant,
+        store_broadcasts,
+        share_constants,
+        remove_all_unused,
+    ),
+    name="clean-up",
 )
 """Fold constants, and keep one of equal constants that several regions or functions have."""
 

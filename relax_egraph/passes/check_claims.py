@@ -21,15 +21,20 @@ from relax_egraph.ir.expr import (
     Var,
     VarBinding,
 )
+from relax_egraph.ir.fitting import fit_windows
+from relax_egraph.ir.lower_bounds import LowerBounds
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.refusals import RESULT_IS_CHECKED, holds, proven
+from relax_egraph.ir.refusals import RESULT_IS_CHECKED, holds, proven, windows_may_overhang
+from relax_egraph.ir.solving import differences
 from relax_egraph.ir.struct_info import (
+    Shape,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    known_extents,
 )
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.passes.analyses.needed_dims import may_fail
@@ -64,7 +69,8 @@ check_claims = check_claims_assuming(Assumptions())
     lv = R.unique(x)
     y = R.match_cast(lv, R.Tensor((4,), "float32"))
 
-A check also precedes a value with an extent that may be negative or divide by zero:
+A check also precedes an operator whose windows may not fit, with its message (`ir.fitting`), and a
+value with an extent that may be negative or divide by zero:
 
     y_shape = R.match_cast(R.shape([n - 4]), R.Shape((max(0, n - 4),)))
     y = R.zeros(R.shape([n - 4]))
@@ -87,6 +93,7 @@ class _Checker(ExprMutator):
         self._at = "result"
         self._extents = set[Dim]()
         """Extents that have been checked, or belong to existing values."""
+        self._bounds = LowerBounds()
 
     def function(self, function: Function) -> Function:
         """The function with its checks; the same object if it needs none."""
@@ -106,10 +113,10 @@ class _Checker(ExprMutator):
         return replace(visited, body=body, ret_struct_info=function.ret_struct_info)
 
     def visit_seq_expr(self, seq: SeqExpr) -> Expr:
-        outside = self._extents
-        self._extents = set(outside)
+        outside, around = self._extents, self._bounds
+        self._extents, self._bounds = set(outside), LowerBounds(around)
         visited = super().visit_seq_expr(seq)
-        self._extents = outside
+        self._extents, self._bounds = outside, around
         return visited
 
     def visit_if(self, branch: If) -> Expr:
@@ -127,6 +134,8 @@ class _Checker(ExprMutator):
         value = self.visit_expr(binding.value)
         known = self._proven(binding.var, value)
         if isinstance(value, Call) and isinstance(value.op, Op):
+            if not value.op.intrinsic and windows_may_overhang(value, value.op):
+                fit_windows(value, self._check_window, self._bounds)
             self._check_extents(binding.var, value.op, known)
         if holds(known, binding.var.struct_info):
             self.rebind(binding, value)
@@ -141,13 +150,22 @@ class _Checker(ExprMutator):
         if op.name in RESULT_IS_CHECKED:
             return
         new = [d for d in dict.fromkeys(_extents(info)) if d not in self._extents]
-        doubtful = tuple(d for d in new if may_fail(d) or not dims.prove_ge(d, 0))
+        doubtful = tuple(d for d in new if may_fail(d) or not self._is_extent(d))
         self._extents.update(new)
         if doubtful:
             claim = ShapeStructInfo(tuple(dims.maximum(0, d) for d in doubtful), len(doubtful))
             kind = DataflowVar if self._open[-1][1] else Var
             cast = kind(self._fresh(f"{var.name}_shape"), claim)
             self.emit_binding(MatchCast(cast, ShapeExpr(doubtful), claim))
+
+    def _is_extent(self, d: Dim) -> bool:
+        return dims.prove_ge(d, 0) or self._bounds.prove_nonnegative(d)
+
+    def _check_window(self, value: Expr, shape: Shape, refusal: str) -> Expr:
+        info = ShapeStructInfo(shape, len(shape))
+        var = (DataflowVar if self._open[-1][1] else Var)(self._fresh("shape"), info)
+        self.emit_binding(MatchCast(var, value, info, refusal=refusal))
+        return var
 
     def _proven(self, var: Var, value: Expr) -> StructInfo:
         try:
@@ -158,6 +176,9 @@ class _Checker(ExprMutator):
 
     def visit_match_cast(self, binding: MatchCast) -> None:
         self._extents.update(_extents(binding.struct_info))
+        before, after = map(known_extents, (binding.value.struct_info, binding.struct_info))
+        for old, new in zip(before, after, strict=False):
+            self._bounds.extend(differences(old, new))
         match binding.value, binding.struct_info:
             case ShapeExpr(values=values), ShapeStructInfo(values=tuple() as claims):
                 pairs = zip(values, claims, strict=False)

@@ -14,7 +14,7 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.folding import GROWTH_LIMIT as DEFAULT_LIMIT
-from relax_egraph.ir.folding import is_worth_storing, static_nbytes
+from relax_egraph.ir.folding import REPEATS, is_worth_storing, static_nbytes
 from relax_egraph.ir.matching import Value
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutation import written_variables
@@ -58,10 +58,24 @@ def fold_constant(function: Function, module: IRModule) -> Function:
     return folded if isinstance(folded, Function) else function
 
 
+@function_pass(name="store_broadcasts", opt_level=1)
+def store_broadcasts(function: Function, module: IRModule) -> Function:
+    """As `fold_constant`, and broadcasts of constants, too: for functions whose kernels are chosen.
+
+    There a broadcast that is a binding of its own would run at each call; kernels have theirs
+    inside, in primitive functions, which stay.
+    """
+    if function.attrs.get("primitive"):
+        return function
+    folded = _Folder(written_variables(function, module), broadcasts=True).visit_expr(function)
+    return folded if isinstance(folded, Function) else function
+
+
 class _Folder(ExprMutator):
-    def __init__(self, written: frozenset[Var]) -> None:
+    def __init__(self, written: frozenset[Var], *, broadcasts: bool = False) -> None:
         super().__init__()
         self._written = written
+        self._broadcasts = broadcasts
         self._tuples: dict[Var, Tuple] = {}
 
     def visit_call(self, call: Call) -> Expr:
@@ -100,7 +114,8 @@ class _Folder(ExprMutator):
         args = tuple(map(self._known, call.args))
         if not any(_is_constant(a) for a in args) or not all(map(_is_static, args)):
             return call
-        if not _is_worth_storing(call.op, args, call.struct_info):
+        is_repeated = call.op.name in REPEATS and not self._broadcasts
+        if not _is_worth_storing(args, call.struct_info, is_repeated=is_repeated):
             return call
         try:
             value = apply_to_constants(call.op, list(map(_data, args)), call.attrs)
@@ -141,11 +156,12 @@ def _is_static(leaf: Expr) -> bool:
     return _is_constant(leaf)
 
 
-def _is_worth_storing(op: Op, args: tuple[Expr, ...], result: StructInfo) -> bool:
+def _is_worth_storing(args: tuple[Expr, ...], result: StructInfo, *, is_repeated: bool) -> bool:
     if isinstance(result, ShapeStructInfo):
         return True
     size, before = _nbytes(result), sum(map(_stored_nbytes, args))
-    return is_worth_storing(op.name, size, before, PassContext.current().option(GROWTH_LIMIT.key))
+    limit = PassContext.current().option(GROWTH_LIMIT.key)
+    return is_worth_storing(size, before, limit, is_repeated=is_repeated)
 
 
 def _nbytes(info: StructInfo) -> int | None:

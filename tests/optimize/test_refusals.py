@@ -178,6 +178,37 @@ def test_an_extent_that_cannot_be_is_refused_where_no_tensor_has_it(
     assert refusal_of_both(module, optimize(module), a, w) == words
 
 
+@pytest.mark.parametrize("n", [3, 6])
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_branch_refuses_where_it_is_taken(n: int, *, taken: bool) -> None:
+    module = parse(
+        """
+@R.function
+def main(x: R.Tensor((1, 5, 5, 2), "float32"), w: R.Tensor((4, 2, "n", "n"), "float32"),
+         c: R.Tensor((), "bool")):
+    if c:
+        with R.dataflow():
+            unread = R.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="OIHW")
+            out = R.sum(x)
+            R.output(out)
+        result = out
+    else:
+        result = R.max(x)
+    return result
+"""
+    )
+    args = np.ones((1, 5, 5, 2), np.float32), np.ones((4, 2, n, n), np.float32), np.asarray(taken)
+
+    after = optimize(module)
+
+    if taken and n > 5:
+        assert "5" in refusal_of_both(module, after, *args)
+    else:
+        for m in (module, after):
+            result = VirtualMachine(build(m))["main"](*args)
+            assert_close(result, evaluate(module, "main", *args))
+
+
 def test_a_claim_that_follows_from_assumptions_costs_no_check() -> None:
     lines = ['b: R.Tensor((8,), "float32") = R.exp(a)', "out = R.tanh(b)"]
     module = parse(TWO_VECTORS.format(lines="\n".join(f"        {line}" for line in lines)))

@@ -28,7 +28,8 @@ from relax_egraph.ir.structural import assert_structural_equal
 from relax_egraph.ir.walk import constants_of
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.passes import PassContext, fold_constant
-from relax_egraph.passes.fold_constant import GROWTH_LIMIT
+from relax_egraph.passes.fold_constant import GROWTH_LIMIT, store_broadcasts
+from relax_egraph.script import parse
 
 n = symbol("n")
 X = Var("x", tensor((n, 2), "float32"))
@@ -237,3 +238,40 @@ def test_a_result_of_one_operator_is_written_without_its_operand() -> None:
 
     for result in (turned, *halves):
         assert not np.shares_memory(result, data)
+
+
+def test_broadcasts_are_stored_where_kernels_are_chosen() -> None:
+    before = parse(
+        """
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def fused(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"primitive": True})
+        with R.dataflow():
+            lv = R.broadcast_to(R.const(2.0, "float32"), R.shape([2]))
+            gv = R.multiply(x, lv)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            lv = cls.fused(x)
+            lv1 = R.broadcast_to(R.const(1.0, "float32"), R.shape([2]))
+            lv2 = R.broadcast_to(R.const(1.0, "float32"), R.shape([n]))
+            gv = (lv, lv1, lv2)
+            R.output(gv)
+        return gv
+"""
+    )
+
+    after = store_broadcasts(before)
+
+    assert_well_formed(after)
+    main_after = after["main"]
+    assert isinstance(main_after, Function)
+    assert [c.data.tolist() for c in constants_of(main_after)] == [1.0, [1.0, 1.0]]
+    assert_structural_equal(after["fused"], before["fused"])

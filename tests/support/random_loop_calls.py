@@ -6,22 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.ir.expr import Expr
+from relax_egraph.ir.expr import Constant, Expr
 from relax_egraph.ir.module import BaseFunc
 from relax_egraph.tir import te
-from relax_egraph.tir.expr import TirExpr, TirVar
+from relax_egraph.tir.expr import TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.stmt import PrimFunc
+from tests.support.random_choices import weight
 from tests.support.random_writer import Array, Rejected, Writer, dtype_of, shape_of
 
 
 @dataclass(frozen=True, slots=True)
 class LoopFunction:
-    """A function as loops and in numpy, of `operands` tensors of one shape and at least `rank`."""
+    """A function as loops and in numpy, of `operands` tensors of one shape and at least `rank`.
+
+    A last operand is the constant `weight` for the first one.
+    """
 
     loops: Callable[..., te.Tensor]
     numpy: Callable[..., Array]
     operands: int = 1
     rank: int = 0
+    weight: Callable[[Writer, Expr], Constant] | None = None
 
 
 def _mapped(x: te.Tensor) -> te.Tensor:
@@ -62,6 +67,42 @@ def _multiplied(x: te.Tensor, y: te.Tensor) -> te.Tensor:
     return te.compute((*x.shape[:-1], y.shape[-2]), value, "multiplied")
 
 
+def _largest(x: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis(x.shape[-1])
+    return te.compute(x.shape[:-1], lambda *i: te.max(x[(*i, k)], k), "largest")
+
+
+def _neighbour(x: te.Tensor, at: Sequence[TirExpr], place: TirExpr) -> TirExpr:
+    """The element at `place` of the last axis, or 0 outside of it."""
+    last = from_dim(x.shape[-1])
+    inside = binary("and", place >= 0, place < last)
+    within = te.maximum(te.minimum(place, last - 1), 0)
+    return te.select(inside, x[(*at, within)], 0.0)
+
+
+def _shifted(x: te.Tensor) -> te.Tensor:
+    def value(*i: TirVar) -> TirExpr:
+        return _neighbour(x, i[:-1], i[-1] - 1)
+
+    return te.compute(x.shape, value, "shifted")
+
+
+def _convolved(x: te.Tensor, weight: te.Tensor) -> te.Tensor:
+    """Over the last axis, with the channels before it; padded to its extent."""
+    c, k = te.reduce_axis(weight.shape[1]), te.reduce_axis(weight.shape[2])
+
+    def value(*i: TirVar) -> Any:
+        seen = _neighbour(x, (*i[:-2], c), i[-1] + k - weight.shape[2] // 2)
+        return te.sum(seen * weight[i[-2], c, k], [c, k])
+
+    return te.compute((*x.shape[:-2], weight.shape[0], x.shape[-1]), value, "convolved")
+
+
+def _taps(w: Writer, x: Expr) -> Constant:
+    """A weight for `_convolved`."""
+    return weight(w, x, (w.choice((1, 2, 5)), shape_of(x)[-2], w.choice((1, 3))))
+
+
 def _twice_tanh(x: Array) -> Array:
     return np.tanh(x) * x.dtype.type(2)
 
@@ -86,6 +127,21 @@ def _product(x: Array, y: Array) -> Array:
     return np.asarray(np.matmul(x, np.swapaxes(y, -1, -2)))
 
 
+def _maximum(x: Array) -> Array:
+    return np.asarray(x.max(-1, initial=-np.inf))
+
+
+def _one_later(x: Array) -> Array:
+    return np.concatenate((np.zeros_like(x[..., :1]), x[..., :-1]), -1)
+
+
+def _filtered(x: Array, weight: Array) -> Array:
+    taps, extent = weight.shape[2], x.shape[-1]
+    padded = np.pad(x, [*[(0, 0)] * (x.ndim - 1), (taps // 2, taps // 2)])
+    seen = [padded[..., k : k + extent] for k in range(taps)]
+    return np.einsum("ock,k...ci->...oi", weight, np.stack(seen)).astype(x.dtype)
+
+
 LOOPS: Mapping[str, LoopFunction] = {
     "mapped": LoopFunction(_mapped, _twice_tanh),
     "chosen": LoopFunction(_chosen, _leaky),
@@ -94,6 +150,9 @@ LOOPS: Mapping[str, LoopFunction] = {
     "summed": LoopFunction(_summed, _sum, rank=1),
     "spread": LoopFunction(_spread, _pair),
     "multiplied": LoopFunction(_multiplied, _product, operands=2, rank=2),
+    "largest": LoopFunction(_largest, _maximum, rank=1),
+    "shifted": LoopFunction(_shifted, _one_later, rank=1),
+    "convolved": LoopFunction(_convolved, _filtered, rank=2, weight=_taps),
 }
 """The loop functions of random programs, by the name of the tensor that they compute."""
 
@@ -118,6 +177,8 @@ def call_of_loops(w: Writer) -> Expr:
         raise Rejected
     like = [v for v in w.known if (shape_of(v), dtype_of(v)) == (shape_of(x), dtype_of(x))]
     operands = (x, *(w.choice(like) for _ in range(function.operands - 1)))
+    if function.weight is not None:
+        operands = (*operands, function.weight(w, x))
     with np.errstate(all="ignore"):
         sample = np.asarray(function.numpy(*map(w.sample, operands)))
     return w.emit_sampled(

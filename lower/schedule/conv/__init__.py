@@ -7,7 +7,7 @@ the weight to the form that the schedule multiplies with.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster, joined, sees_planes
+from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster, sees_planes
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.depthwise import (
     by_channels,
@@ -15,6 +15,7 @@ from relax_egraph.lower.schedule.conv.depthwise import (
     is_depthwise,
 )
 from relax_egraph.lower.schedule.conv.images import are_large, of_image
+from relax_egraph.lower.schedule.conv.joined import joined
 from relax_egraph.lower.schedule.conv.match import match_convolution
 from relax_egraph.lower.schedule.conv.minimal_filters import Filter
 from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Source, channels_last

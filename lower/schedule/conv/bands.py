@@ -4,18 +4,19 @@ A band is copied once, with its padding, for all windows on it; gathering each w
 long as multiplying it with so few features.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.conv.band import BAND, Band, lines_of_block, smallest
 from relax_egraph.lower.schedule.conv.convolution import Convolution
+from relax_egraph.lower.schedule.conv.joined import Factors, Windows, apart
 from relax_egraph.lower.schedule.conv.parts import Panels, Size, Source, equal_parts, serial, turns
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.tir.expr import Buffer, TirExpr, binary, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 MOST_FEATURES = 64
@@ -26,9 +27,6 @@ FEWEST_IN_LINE = 8
 
 MOST_BANDS = 4
 """The maximal size of a band for a single line, relative to `BAND`."""
-
-LANES = 16
-"""The features that joined groups should have: a vector of the widest."""
 
 MOST_ROWS = 96
 """The maximal positions that are computed at once."""
@@ -52,24 +50,6 @@ def sees_planes(c: Convolution) -> bool:
     return Source.of(c).places_last and c.windows[-1].dilation == 1
 
 
-def joined(c: Convolution) -> Convolution:
-    """`c` with groups of few features joined: their weight has zeros between groups.
-
-    A value that is not finite makes results of all joined groups NaN.
-    """
-    if not isinstance(c.features, int) or not isinstance(c.groups, int) or c.features >= LANES:
-        return c
-    counts = (n for n in range(1, c.groups + 1) if c.groups % n == 0)
-    count = next((n for n in counts if n * c.features >= LANES), c.groups)
-    return replace(
-        c,
-        channels=dims.mul(c.channels, count),
-        features=c.features * count,
-        groups=c.groups // count,
-        joined=count,
-    )
-
-
 def by_bands(
     c: Convolution, source: Source, weight: Buffer, results: Results, names: Names
 ) -> Stmt:
@@ -91,7 +71,10 @@ def by_bands(
         feature = g * from_dim(c.features) + (p * panels.width + j)
         return {**values, **at, c.batch.var: b, c.feature.var: feature}
 
-    multiply = _multiply(c, band, weight, (g, p), tile, (line, piece.start), size, names)
+    corner = (line, piece.start)
+    product = _multiply(c, band, weight, (g, p), tile, corner, size, names)
+    windows, factors = _windows(c, band, g, corner), _factors(c, band, weight, (g, p))
+    multiply = apart(c, product, windows, factors, tile, size, names)
     stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
     body: Stmt = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
     loops = [(g, from_dim(c.groups)), (p, from_dim(panels.count)), (line, block.count)]
@@ -137,3 +120,35 @@ def _multiply(
     scalars = (*map(from_dim, strides), *size, *map(from_dim, (down.size, *over)), adds)
     call = TensorIntrinsic("window_tile", places, scalars)
     return serial([(k, from_dim(w.size)) for k, w in zip(taps, outer, strict=True)], call)
+
+
+def _windows(
+    c: Convolution, band: Band, group: TirExpr, corner: tuple[TirExpr, TirExpr]
+) -> Windows:
+    """The windows of a `group` from `corner` (line, position) on."""
+    *_, down, across = band.windows
+    line, start = corner
+    first = group * from_dim(c.channels)
+
+    def at(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
+        *above, k, j = taps
+        y, x = line * down.stride + k * down.dilation, start * across.stride + j * across.dilation
+        inner = (x, first + channel) if band.source.channels_last else (first + channel, x)
+        return band.buffer[(*above, y, *inner)]
+
+    inner = band.buffer.shape[-1]
+    if band.source.channels_last:
+        return Windows(at, dims.mul(across.stride, inner), 1)
+    return Windows(at, across.stride, inner)
+
+
+def _factors(c: Convolution, band: Band, weight: Buffer, panel: tuple[TirExpr, TirExpr]) -> Factors:
+    """The factors in a `panel` of the weight, which is packed in the order of `band`."""
+    width = weight.shape[-1]
+
+    def at(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
+        *above, j = taps
+        inner = (j, channel) if band.source.channels_last else (channel, j)
+        return weight[(*panel, *above, *inner, ZERO)]
+
+    return Factors(at, width if band.source.channels_last else dims.mul(c.taps[-1], width))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.conv.convolution import Convolution
+from relax_egraph.lower.schedule.conv.joined import Factors, Windows, apart
 from relax_egraph.lower.schedule.conv.parts import (
     FLOAT_ZERO,
     Panels,
@@ -181,7 +182,17 @@ def _multiply(
         binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
         pieces.count * width,
     )
-    return around(pieces.blocks, call)
+
+    def seen(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
+        first, *places = before
+        at = [a + k for a, k in zip(places, taps, strict=True)]
+        return BufferLoad(rows.buffer, (first, *at, last + channel))
+
+    def factor(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
+        return weight[(*panel, *taps, channel, ZERO)]
+
+    windows, factors = Windows(seen, c.depth, 1), Factors(factor, width)
+    return apart(c, around(pieces.blocks, call), windows, factors, tile, size, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """Convolutions with 3 × 3 windows by Winograd's minimal filtering.
 
 Data and window are transformed, multiplied elementwise, and the products transformed to the
-results.  The products of one place of all tiles, summed over channels, are a matrix product.  A
-value that is not finite makes results of its tiles NaN even if they do not depend on it.
+results.  The products of one place of all tiles, summed over channels, are a matrix product.
+
+The transforms take differences, so that an infinity may make a result NaN that is infinite by
+definition.  The products of F(2, 3) that a result adds read no other data than its window does:
+what lies outside of it decides nothing.  F(4, 3) mixes the whole tile.
 """
 
 from collections.abc import Callable, Sequence
