@@ -174,7 +174,7 @@ WORK: Mapping[str, Work] = {
     "multinomial_from_uniform": each_read(4),
     **dict.fromkeys(("sort", "argsort", "topk", "median", "bucketize"), each_read(100)),
     **dict.fromkeys(("size", "shape_to_tensor", "tensor_to_shape"), none),
-    "prim_less_equal": none,
+    **dict.fromkeys(("prim_less_equal", "prim_to_tensor", "reinterpret"), none),
     "unique": each_read(100),
     "matmul": _matmul,
     "einsum": _einsum,

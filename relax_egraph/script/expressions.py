@@ -48,6 +48,7 @@ from relax_egraph.script.literals import (
     read_string,
 )
 from relax_egraph.script.low_calls import LowCalls
+from relax_egraph.script.memory_calls import MemoryCalls
 from relax_egraph.script.operators import Operators, is_number
 from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import Source, arguments, dotted
@@ -88,6 +89,7 @@ class Expressions:
             "R.print": low.message,
             "R.assert_op": low.message,
             **Foreign(scope, self._operators, self.value, self.leaf).readers(),
+            **MemoryCalls(scope, self._operators, self.value, self.leaf).readers(),
         }
 
     def value(self, node: ast.expr, declared: StructInfo | None = None) -> Expr:

@@ -7,9 +7,8 @@ a conversion; `R.linear` is a product and a sum; the marks of checkpoints are th
 import ast
 from collections.abc import Callable, Mapping
 
-from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
-from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, StringImm, Tuple
+from relax_egraph.ir.expr import Attr, Expr, ShapeExpr
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.call_reader import CallReader
@@ -29,7 +28,6 @@ class Foreign(CallReader):
             "R.linear": self._linear,
             "R.matmul": self._matmul,
             "R.layout_transform": self._layout_transform,
-            "R.memory.view": self._view,
             "R.grad.start_checkpoint": self._mark,
             "R.grad.end_checkpoint": self._mark,
             "R.hint_on_device": self._mark,
@@ -38,12 +36,6 @@ class Foreign(CallReader):
             "R.memory.ensure_zero_offset": self._mark,
             "R.TupleGetItem": self._field,
             "R.nn.prelu": self._prelu,
-            "R.dtype": self._dtype,
-            "R.builtin.alloc_tensor": self._alloc_tensor,
-            "R.memory.alloc_storage": self._alloc_storage,
-            "R.memory.alloc_tensor": self._tensor_in_storage,
-            "R.memory.kill_tensor": self._kill,
-            "R.memory.kill_storage": self._kill,
         }
 
     def _apply(self, node: ast.Call, name: str, *args: Expr, **attrs: Attr) -> Expr:
@@ -124,34 +116,6 @@ class Foreign(CallReader):
         value = 0.0 if node is None else read_literal(self._source, node)
         return float(value or 0)
 
-    def _view(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.view(data, shape, dtype, offset)``: a reshape, if it is nothing else."""
-        by_name = arguments(self._source, node, ("data", "shape", "dtype", "relative_byte_offset"))
-        if "data" not in by_name:
-            raise self._source.error(node, "R.memory.view takes a tensor")
-        value = self._leaf(by_name["data"])
-        info = value.struct_info
-        dtype = info.dtype if isinstance(info, TensorStructInfo) else None
-        offset = _given(by_name.get("relative_byte_offset"))
-        wanted = _given(by_name.get("dtype"))
-        if wanted is not None and isinstance(wanted, ast.Call) and len(wanted.args) == 1:
-            wanted = wanted.args[0]  # R.dtype("float32")
-        if offset is not None and read_literal(self._source, offset) != 0:
-            raise self._source.error(offset, "R.memory.view with an offset: there is no such view")
-        if wanted is not None and read_dtype(self._source, wanted) != dtype:
-            message = f"R.memory.view of {info} as another dtype: bits are not taken as others here"
-            raise self._source.error(wanted, message)
-        shape = _given(by_name.get("shape"))
-        if shape is None:
-            return value
-        extents = self._scope.annotations.shape(shape)
-        if isinstance(info, TensorStructInfo) and info.dims is not None:
-            count, have = dims.product(extents), dims.product(info.dims)
-            if dims.distinct(count, have):
-                message = f"R.memory.view of {info}: {dims.text(count)} elements do not fill it"
-                raise self._source.error(shape, message)
-        return self._apply(node, "reshape", value, ShapeExpr(extents))
-
     def _mark(self, node: ast.Call, _: StructInfo | None) -> Expr:
         written = node.args[0] if node.args else next((k.value for k in node.keywords), None)
         if written is None:
@@ -181,51 +145,3 @@ class Foreign(CallReader):
             wide = ShapeExpr((extents[axis],))
             alpha = self._scope.emit(self._apply(node, "broadcast_to", alpha, wide))
         return self._apply(node, "nn.prelu", data, alpha, axis=axis)
-
-    # --- memory -----------------------------------------------------------------------
-
-    def _dtype(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.dtype("float32")``, a string here."""
-        by_name = arguments(self._source, node, ("dtype",))
-        if "dtype" not in by_name:
-            raise self._source.error(node, "R.dtype takes a dtype")
-        return StringImm(read_dtype(self._source, by_name["dtype"]))
-
-    def _alloc_tensor(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.builtin.alloc_tensor(shape, dtype, runtime_device_index, storage_scope)``."""
-        names = ("shape", "dtype", "runtime_device_index", "storage_scope")
-        by_name = arguments(self._source, node, names)
-        args = [self._leaf(by_name[k]) for k in names[:2] if k in by_name]
-        return self._apply(node, "builtin.alloc_tensor", *args)
-
-    def _alloc_storage(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.alloc_storage(size)``; TVM's size is a shape of one number of bytes."""
-        names = ("size", "virtual_device_index", "storage_scope", "dtype")
-        renamed = [
-            ast.keyword(names[1], k.value) if k.arg == "runtime_device_index" else k
-            for k in node.keywords
-        ]
-        call = ast.copy_location(ast.Call(node.func, node.args, renamed), node)
-        by_name = arguments(self._source, call, names)
-        args = [self._leaf(by_name["size"])] if "size" in by_name else []
-        if args and isinstance(args[0], ShapeExpr) and len(args[0].values) == 1:
-            args = [PrimValue(args[0].values[0])]
-        return self._apply(node, "memory.alloc_storage", *args)
-
-    def _kill(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.kill_tensor(x)``: nothing, as memory is let go after its last use anyway."""
-        if len(node.args) + len(node.keywords) != 1:
-            raise self._source.error(node, f"{dotted(node.func)} takes one value")
-        return Tuple(())
-
-    def _tensor_in_storage(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.alloc_tensor(storage, offset, shape, dtype, runtime_device_index)``."""
-        names = ("storage", "offset", "shape", "dtype", "runtime_device_index")
-        by_name = arguments(self._source, node, names)
-        args = [self._leaf(by_name[k]) for k in names[:4] if k in by_name]
-        return self._apply(node, "memory.alloc_tensor", *args)
-
-
-def _given(node: ast.expr | None) -> ast.expr | None:
-    """An argument that is not ``None``."""
-    return None if isinstance(node, ast.Constant) and node.value is None else node

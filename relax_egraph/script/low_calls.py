@@ -7,6 +7,7 @@ result first, ``R.call_tir((n, m), f, [x])``.
 import ast
 from collections.abc import Iterable, Mapping
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
     Attr,
     Call,
@@ -20,6 +21,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -28,6 +30,7 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.script.call_reader import CallReader
 from relax_egraph.script.literals import read_literal
+from relax_egraph.script.operators import Operators
 from relax_egraph.script.source import arguments, dotted
 
 _TIR = ("func", "args", "out_sinfo", "tir_vars")
@@ -202,7 +205,7 @@ class LowCalls(CallReader):
 
     def _operand_tuple(self, node: ast.expr) -> Expr:
         if isinstance(node, ast.Tuple | ast.List):
-            return Tuple(tuple(map(self._leaf, node.elts)))
+            return Tuple(tuple(_passed(self._operators, self._leaf(e)) for e in node.elts))
         value = self._leaf(node)
         return value if isinstance(value.struct_info, TupleStructInfo) else Tuple((value,))
 
@@ -215,6 +218,13 @@ class LowCalls(CallReader):
     def _infos(self, node: ast.expr) -> tuple[StructInfo, ...]:
         several = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
         return tuple(map(self._scope.annotations.struct_info, several))
+
+
+def _passed(operators: Operators, value: Expr) -> Expr:
+    """An operand of a function below the graph, which takes a float as a tensor of rank 0."""
+    info = value.struct_info
+    is_scalar = isinstance(info, PrimStructInfo) and is_float(info.dtype)
+    return operators.as_tensor(value) if is_scalar else value
 
 
 def _dtype(info: StructInfo | None) -> str:

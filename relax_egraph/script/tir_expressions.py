@@ -2,7 +2,7 @@
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from relax_egraph.ir.form import FUNCTIONS, SIGNS
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted
 from relax_egraph.tir.expr import (
+    HANDLE,
     LOGICAL,
     Binary,
     BinaryKind,
@@ -25,6 +26,7 @@ from relax_egraph.tir.expr import (
     Not,
     Select,
     TirExpr,
+    from_dim,
 )
 from relax_egraph.tir.functions import INTRINSICS
 
@@ -120,11 +122,25 @@ class TirExpressions:
             raise self.source.error(node, message)
         return buffer, tuple(map(self.index, indices))
 
+    def indices(self, nodes: Sequence[ast.expr]) -> list[TirExpr]:
+        """Extents or indices, some perhaps by a whole shape: ``T.grid(*X.shape, 4)``."""
+        values: list[TirExpr] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred) and (owner := _shape_owner(node.value)):
+                values += map(from_dim, self.buffer(owner).shape)
+            else:
+                values.append(self.index(node))
+        return values
+
     def buffer(self, node: ast.Name) -> Buffer:
         """The buffer of a name."""
         meaning = self._meaning(node)
         if not isinstance(meaning, Buffer):
             raise self.source.error(node, f"{node.id} is a scalar, needs a buffer")
+        if meaning.dtype == HANDLE:
+            message = f"{node.id} is a handle of unknown shape, it has no elements"
+            note = f'declare it: X = T.match_buffer({node.id}, (…), "float32")'
+            raise self.source.error(node, message, note)
         return meaning
 
     # --- numbers ----------------------------------------------------------------------
@@ -163,6 +179,8 @@ class TirExpressions:
                     message = f"{node.id} is a buffer, needs an element of it"
                     raise self.source.error(node, message)
                 return meaning
+            case ast.Subscript(value=whole, slice=place) if owner := _shape_owner(whole):
+                return self._extent(node, self.buffer(owner), place)
             case ast.Subscript():
                 return BufferLoad(*self.element(node))
             case ast.BinOp(left=a, op=op, right=b) if type(op) in _BINARY:
@@ -185,6 +203,14 @@ class TirExpressions:
             case _:
                 pass
         raise self.source.error(node, f"unsupported expression `{ast.unparse(node)}`")
+
+    def _extent(self, node: ast.expr, buffer: Buffer, place: ast.expr) -> TirExpr:
+        """``X.shape[1]``."""
+        number, shape = read_literal(self.source, place), buffer.shape
+        if not isinstance(number, int) or not -len(shape) <= number < len(shape):
+            message = f"`{ast.unparse(node)}`: {buffer.name} has {len(shape)} axes"
+            raise self.source.error(node, message)
+        return from_dim(shape[number])
 
     def _binary(self, kind: BinaryKind, nodes: list[ast.expr]) -> TirExpr:
         if kind in LOGICAL:
@@ -279,3 +305,12 @@ class TirExpressions:
             note = nearest(node.id, self.names)
             raise self.source.error(node, f"undefined variable {node.id}", note)
         return meaning
+
+
+def _shape_owner(node: ast.expr) -> ast.Name | None:
+    """The buffer of ``X.shape``."""
+    match node:
+        case ast.Attribute(value=ast.Name() as owner, attr="shape"):
+            return owner
+        case _:
+            return None

@@ -25,6 +25,7 @@ from relax_egraph.ir.ops import quantize as quantize
 from relax_egraph.ir.ops import rearrange as rearrange
 from relax_egraph.ir.ops import recurrence as recurrence
 from relax_egraph.ir.ops import reduce as reduce
+from relax_egraph.ir.ops import reinterpret as reinterpret
 from relax_egraph.ir.ops import rotary as rotary
 from relax_egraph.ir.ops import rounding as rounding
 from relax_egraph.ir.ops import sampling as sampling

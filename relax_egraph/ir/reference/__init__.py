@@ -29,6 +29,7 @@ from relax_egraph.ir.reference import (
     quantize,
     recurrence,
     reduce,
+    reinterpret,
     rotary,
     sampling,
     scan,
@@ -65,6 +66,7 @@ REFERENCE: Mapping[str, Reference] = {
     **loss.REFERENCE,
     **quantize.REFERENCE,
     **dynamic.REFERENCE,
+    **reinterpret.REFERENCE,
 }
 """The references of built-in operators.
 

@@ -21,6 +21,7 @@ from tests.support.ops import (
     quantize,
     recurrence,
     reduce,
+    reinterpret,
     rotary,
     sampling,
     scan,
@@ -57,5 +58,6 @@ SAMPLERS: Mapping[str, Sampler] = {
     **loss.SAMPLERS,
     **quantize.SAMPLERS,
     **dynamic.SAMPLERS,
+    **reinterpret.SAMPLERS,
 }
 """The sampler of each operator: it draws instances that the operator accepts."""
