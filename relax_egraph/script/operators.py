@@ -171,6 +171,7 @@ class Operators:
 
     def host_number(self, node: ast.expr) -> Expr:
         """A number of the host: a literal, arithmetic of dimensions, or a variable."""
+        node = unwrapped(node, "R.prim_value")
         if isinstance(node, ast.Name) and node.id in self._scope.variables:
             return self._leaf(node)
         number = plain_number(node)

@@ -17,6 +17,7 @@ from relax_egraph.ir.reference import (
     conv,
     create,
     dynamic,
+    gradient,
     image,
     index,
     join,
@@ -36,7 +37,9 @@ from relax_egraph.ir.reference import (
     scatter,
     search,
     sort,
+    suppression,
     unary,
+    vision,
 )
 from relax_egraph.ir.reference.array import Reference
 
@@ -67,6 +70,9 @@ REFERENCE: Mapping[str, Reference] = {
     **quantize.REFERENCE,
     **dynamic.REFERENCE,
     **reinterpret.REFERENCE,
+    **gradient.REFERENCE,
+    **vision.REFERENCE,
+    **suppression.REFERENCE,
 }
 """The references of built-in operators.
 

@@ -9,6 +9,7 @@ from tests.support.ops import (
     conv,
     create,
     dynamic,
+    gradient,
     image,
     index,
     join,
@@ -29,6 +30,7 @@ from tests.support.ops import (
     search,
     sort,
     unary,
+    vision,
 )
 from tests.support.ops.case import Sampler
 
@@ -59,5 +61,7 @@ SAMPLERS: Mapping[str, Sampler] = {
     **quantize.SAMPLERS,
     **dynamic.SAMPLERS,
     **reinterpret.SAMPLERS,
+    **gradient.SAMPLERS,
+    **vision.SAMPLERS,
 }
 """The sampler of each operator: it draws instances that the operator accepts."""
