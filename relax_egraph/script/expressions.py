@@ -217,7 +217,15 @@ class Expressions:
             if op.name in BLOCKABLE:
                 return self._blocked.call(node, op)
             return self._operators.call(node, op)
-        return self._function(node)
+        match node.func:
+            case ast.Attribute(value=whole, attr="astype") if self._is_tensor(whole):
+                call = ast.Call(node.func, [whole, *node.args], node.keywords)
+                return self._operators.call(ast.copy_location(call, node), OPS["astype"])
+            case _:
+                return self._function(node)
+
+    def _is_tensor(self, node: ast.expr) -> bool:
+        return not isinstance(node, ast.Name) or node.id in self.scope.variables
 
     def _intrinsic(self, node: ast.Call, op: Op) -> Call:
         args = list(map(self.leaf, node.args))

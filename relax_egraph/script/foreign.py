@@ -7,14 +7,18 @@ a conversion; `R.linear` is a product and a sum; the marks of checkpoints are th
 import ast
 from collections.abc import Callable, Mapping
 
+from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.call_reader import CallReader
 from relax_egraph.script.layout_maps import rearrangement
-from relax_egraph.script.literals import read_dtype, read_literal
+from relax_egraph.script.literals import read_dtype, read_literal, read_string
 from relax_egraph.script.source import arguments, dotted
+
+_METHODS = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest_neighbor"}
+"""Names of methods of sampling, and ours."""
 
 Reader = Callable[[ast.Call, StructInfo | None], Expr]
 
@@ -36,6 +40,10 @@ class Foreign(CallReader):
             "R.memory.ensure_zero_offset": self._mark,
             "R.TupleGetItem": self._field,
             "R.nn.prelu": self._prelu,
+            "R.image.grid_sample": self._grid_sample,
+            "R.wrap_param": self._wrapped,
+            "R.emit_with_ty": self._emitted,
+            "R.Call": self._emitted,
         }
 
     def _apply(self, node: ast.Call, name: str, *args: Expr, **attrs: Attr) -> Expr:
@@ -88,14 +96,17 @@ class Foreign(CallReader):
             written = written.args[0]  # T.index_map(lambda …)
         info = value.struct_info
         known = info.dims if isinstance(info, TensorStructInfo) else None
-        extents = [d for d in known or () if isinstance(d, int)]
-        if known is None or len(extents) != len(known):
-            message = f"R.layout_transform of {info}: needs a tensor of a shape of numbers"
+        if known is None:
+            message = f"R.layout_transform of {info}: needs a tensor of known shape"
             raise self._source.error(node, message)
-        steps = rearrangement(self._source, written, extents)
+        steps = rearrangement(self._source, written, known)
         steps_taken: list[Callable[[Expr], Expr]] = []
-        if steps.padded != tuple(extents):
-            widths = [w for e, p in zip(extents, steps.padded, strict=True) for w in (0, p - e)]
+        if steps.padded != known:
+            added = [dims.sub(p, e) for e, p in zip(known, steps.padded, strict=True)]
+            widths = [w for d in added if isinstance(d, int) for w in (0, d)]
+            if len(widths) != 2 * len(known):
+                message = f"R.layout_transform of {info}: pads an axis of unknown extent"
+                raise self._source.error(node, message)
             padding = self._padding(by_name.get("pad_value"))
             steps_taken.append(
                 lambda x: self._apply(node, "nn.pad", x, pad_width=tuple(widths), pad_value=padding)
@@ -129,6 +140,48 @@ class Foreign(CallReader):
             raise self._source.error(node, "R.TupleGetItem takes a tuple and an index")
         item = ast.Subscript(by_name["tuple_value"], by_name["index"], ast.Load())
         return self._value(ast.copy_location(item, node))
+
+    def _grid_sample(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.image.grid_sample(data, grid, method, layout, padding_mode, align_corners)``."""
+        names = ("data", "grid", "method", "layout", "padding_mode", "align_corners")
+        by_name = arguments(self._source, node, names)
+        operands = [self._leaf(by_name[k]) for k in names[:2] if k in by_name]
+        attrs = {k: read_literal(self._source, v) for k, v in by_name.items() if k in names[2:]}
+        if attrs.pop("layout", "NCHW") not in ("NCHW", "NCDHW"):
+            message = "R.image.grid_sample reads images of layout NCHW, volumes of NCDHW"
+            raise self._source.error(by_name["layout"], message, "use R.permute_dims")
+        if "method" in attrs:
+            attrs["method"] = _METHODS.get(attrs["method"], attrs["method"])
+        return self._apply(node, "image.grid_sample", *operands, **attrs)
+
+    def _wrapped(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.wrap_param(data, dtype)``: a conversion."""
+        by_name = arguments(self._source, node, ("data", "dtype"))
+        if "data" not in by_name:
+            raise self._source.error(node, "R.wrap_param takes a tensor and a dtype")
+        written = by_name.get("dtype")
+        dtype = "float32" if written is None else read_dtype(self._source, written)
+        return self._apply(node, "astype", self._leaf(by_name["data"]), dtype=dtype)
+
+    def _emitted(self, node: ast.Call, declared: StructInfo | None) -> Expr:
+        """``R.emit_with_ty("relax.exp", (x,), (info,))``: the call of the operator itself."""
+        match node.args:
+            case [operator, ast.Tuple(elts=operands) | ast.List(elts=operands), *infos]:
+                pass
+            case _:
+                name = dotted(node.func)
+                raise self._source.error(node, f"{name} takes an operator and its operands")
+        if isinstance(operator, ast.Call) and operator.args:
+            operator = operator.args[0]  # tvm.ir.Op.get("relax.exp")
+        name = read_string(self._source, operator, "the operator").removeprefix("relax.")
+        callee = ast.parse(f"R.{name}", mode="eval").body
+        claims = [*infos, *(k.value for k in node.keywords)]
+        if not name.startswith("call_"):
+            claims = []
+        call = ast.Call(callee, operands, [ast.keyword("out_sinfo", c) for c in claims])
+        for part in (callee, *call.keywords):
+            ast.copy_location(part, node)
+        return self._value(ast.copy_location(call, node))
 
     def _prelu(self, node: ast.Call, _: StructInfo | None) -> Expr:
         """``R.nn.prelu(data, alpha, axis)``, whose one slope may be that of all channels."""

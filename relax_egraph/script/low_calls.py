@@ -17,6 +17,9 @@ from relax_egraph.ir.expr import (
     ShapeExpr,
     StringImm,
     Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
 )
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
@@ -122,8 +125,8 @@ class LowCalls(CallReader):
                 return False
             case ast.Tuple() | ast.List() | ast.Call() | ast.Attribute(attr="shape"):
                 return True
-            case ast.Name(id=first):
-                return first in self._scope.variables
+            case ast.Name(id=first) if first in self._scope.variables:
+                return not isinstance(self._external(first), ExternFunc)
             case _:
                 return False
 
@@ -196,7 +199,15 @@ class LowCalls(CallReader):
 
     def _packed(self, node: ast.expr) -> Expr:
         value = self._value(node)
+        if isinstance(node, ast.Name) and isinstance(value, Var):
+            return self._external(node.id) or value
         return ExternFunc(value.value) if isinstance(value, StringImm) else value
+
+    def _external(self, name: str) -> Expr | None:
+        """The packed function that a variable of the open block is bound to."""
+        bound = (b for b in reversed(self._scope.bindings) if b.var.name == name)
+        value = next((b.value for b in bound if isinstance(b, VarBinding)), None)
+        return value if isinstance(value, ExternFunc) else None
 
     def _keywords(self, node: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
         """The keyword arguments of a call; others than `names` are errors."""
@@ -207,7 +218,11 @@ class LowCalls(CallReader):
         if isinstance(node, ast.Tuple | ast.List):
             return Tuple(tuple(_passed(self._operators, self._leaf(e)) for e in node.elts))
         value = self._leaf(node)
-        return value if isinstance(value.struct_info, TupleStructInfo) else Tuple((value,))
+        info = value.struct_info
+        if isinstance(value, Var) and isinstance(info, TupleStructInfo):
+            fields = [TupleGetItem(value, k) for k in range(len(info.fields))]
+            return Tuple(tuple(map(self._scope.emit, fields)))
+        return value if isinstance(info, TupleStructInfo) else Tuple((value,))
 
     def _out(self, by_name: Mapping[str, ast.expr]) -> tuple[StructInfo, ...]:
         if "out_sinfo" not in by_name:

@@ -56,7 +56,13 @@ class TirDeclarations:
         written = by_name["shape"]
         if is_number(unwrapped(unwrapped(written, "T.int64"), "T.int32")):
             written = ast.copy_location(ast.Tuple([written]), written)
-        shape = annotations.shape(written)
+        match written:
+            case ast.Attribute(value=ast.Name(id=other), attr="shape") if isinstance(
+                known := self._names.get(other), Buffer
+            ):
+                shape = known.shape
+            case _:
+                shape = annotations.shape(written)
         buffer = Buffer(name, shape, dtype, "local" if scope == "local" else "global")
         self._names[name] = buffer
         self.name_symbols()

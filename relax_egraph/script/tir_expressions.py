@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from relax_egraph.errors import nearest
-from relax_egraph.ir.dtypes import DTYPES, is_float, limits
+from relax_egraph.ir.dtypes import DTYPES, is_float, is_integer, limits
 from relax_egraph.ir.form import FUNCTIONS, SIGNS
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted
@@ -81,7 +81,7 @@ KNOWN = (
     *_NAMED_BINARY,
     *_SELECTS,
     *_IMMEDIATES,
-    *("T.Cast", "T.cast", "T.Not", "T.let", "T.const"),
+    *("T.Cast", "T.cast", "T.Not", "T.Div", "T.truncdiv", "T.let", "T.const"),
     *("T.min_value", "T.max_value", "T.infinity"),
 )
 """The functions of scalar expressions."""
@@ -155,10 +155,12 @@ class TirExpressions:
     def _unified(self, nodes: list[ast.expr], what: str) -> list[TirExpr]:
         """Operands of one dtype: that of the first operand that is no bare number."""
         values = [self._weak(n) for n in nodes]
-        strong = next((v.dtype for v in values if not isinstance(v, int | float)), None)
+        known = [v.dtype for v in values if not isinstance(v, int | float)]
+        strong = next(filter(is_float, known), known[0] if known else None)
         default = "float32" if any(isinstance(v, float) for v in values) else "int64"
         dtype = strong or default
         operands = [self._strong(n, v, dtype) for n, v in zip(nodes, values, strict=True)]
+        operands = [_as_float(o, dtype) if is_float(dtype) else o for o in operands]
         for node, value in zip(nodes, operands, strict=True):
             if value.dtype != dtype:
                 message = f"{what}: `{ast.unparse(node)}` is {value.dtype}, needs {dtype}"
@@ -265,12 +267,25 @@ class TirExpressions:
                     raise self.source.error(node, "T.const takes a number and a dtype")
                 dtype = read_dtype(self.source, by_name["dtype"])
                 return self.typed(by_name["value"], dtype)
+            case "T.Div" | "T.truncdiv":
+                self._count(node, name, 2)
+                return self._quotient(*self._unified(node.args, name))
             case "T.Not":
                 self._count(node, name, 1)
                 return Not(self.condition(node.args[0]))
             case _:
                 message = f"unknown function {name or ast.unparse(node.func)}"
                 raise self.source.error(node, message, nearest(name, KNOWN))
+
+    def _quotient(self, a: TirExpr, b: TirExpr) -> TirExpr:
+        """A quotient of floats, or of whole numbers rounded towards zero."""
+        if is_float(a.dtype):
+            return Binary("/", a, b)
+        zero = Imm(0, a.dtype)
+        magnitudes = [Binary("max", x, Binary("-", zero, x)) for x in (a, b)]
+        down = Binary("//", *magnitudes)
+        is_negative = Binary("!=", Binary("<", a, zero), Binary("<", b, zero))
+        return Select(is_negative, Binary("-", zero, down), down)
 
     def _let(self, node: ast.Call) -> TirExpr:
         """``T.let(v, value, body)``: `body` with `value` substituted for `v`."""
@@ -305,6 +320,13 @@ class TirExpressions:
             note = nearest(node.id, self.names)
             raise self.source.error(node, f"undefined variable {node.id}", note)
         return meaning
+
+
+def _as_float(value: TirExpr, dtype: str) -> TirExpr:
+    """A whole number beside a float, which TVM converts to its dtype."""
+    if not is_integer(value.dtype):
+        return value
+    return Imm(float(value.value), dtype) if isinstance(value, Imm) else Cast(dtype, value)
 
 
 def _shape_owner(node: ast.expr) -> ast.Name | None:

@@ -23,7 +23,8 @@ def nll_loss_backward(
     loss = OPS["nn.nll_loss"].rule(
         predictions, targets, weights, reduction=reduction, ignore_index=ignore_index
     )
-    return _like("nll_loss_backward", output_grad, predictions, loss)
+    of_each = output_grad.ndim == targets.ndim  # which "mean" and "sum" spread, too
+    return _like("nll_loss_backward", output_grad, predictions, targets if of_each else loss)
 
 
 @op("grad")
