@@ -72,6 +72,12 @@ def arange(start: Host, end: Host | None = None, step: Host = 1, *, dtype: str |
     return te.compute((count,), value, "arange")
 
 
+def prim_to_tensor(value: Host, *, dtype: str) -> te.Tensor:
+    """The number as the only element."""
+    number = _double(value) if isinstance(value, float) else _index(value)
+    return te.compute((), lambda: te.cast(number, dtype), "prim_to_tensor")
+
+
 def one_hot(
     indices: te.Tensor, on_value: Host, off_value: Host, *, depth: int, axis: int
 ) -> te.Tensor:
@@ -167,6 +173,7 @@ LEGALIZE: Mapping[str, Legalize] = {
     "zeros": zeros,
     "zeros_like": zeros_like,
     "arange": arange,
+    "prim_to_tensor": prim_to_tensor,
     "one_hot": one_hot,
     "eye": eye,
     "eye_like": eye_like,

@@ -14,7 +14,7 @@ from relax_egraph.ir.op import Op, complete_attrs
 from relax_egraph.ir.own_samples import check_own
 from relax_egraph.ir.reference import reference_of
 from relax_egraph.ir.reference.array import Reference
-from relax_egraph.ir.reference.stored import apply_stored, is_of_storage_types
+from relax_egraph.ir.reference.stored import OF_BITS, apply_stored, is_of_storage_types
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -68,7 +68,7 @@ def _refusal(op: Op, operands: Sequence[Value], attrs: Mapping[str, Attr], error
 
 
 def _referred(op: Op, reference: Reference, operands: Sequence[Value], attrs: Attrs) -> Any:
-    if is_of_storage_types(operands, attrs):
+    if op.name not in OF_BITS and is_of_storage_types(operands, attrs):
         return apply_stored(op, reference, operands, attrs)
     return reference(*operands, **attrs)
 

@@ -48,6 +48,7 @@ from relax_egraph.script.literals import (
     read_string,
 )
 from relax_egraph.script.low_calls import LowCalls
+from relax_egraph.script.memory_calls import MemoryCalls
 from relax_egraph.script.operators import Operators, is_number
 from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import Source, arguments, dotted
@@ -88,6 +89,7 @@ class Expressions:
             "R.print": low.message,
             "R.assert_op": low.message,
             **Foreign(scope, self._operators, self.value, self.leaf).readers(),
+            **MemoryCalls(scope, self._operators, self.value, self.leaf).readers(),
         }
 
     def value(self, node: ast.expr, declared: StructInfo | None = None) -> Expr:
@@ -215,7 +217,15 @@ class Expressions:
             if op.name in BLOCKABLE:
                 return self._blocked.call(node, op)
             return self._operators.call(node, op)
-        return self._function(node)
+        match node.func:
+            case ast.Attribute(value=whole, attr="astype") if self._is_tensor(whole):
+                call = ast.Call(node.func, [whole, *node.args], node.keywords)
+                return self._operators.call(ast.copy_location(call, node), OPS["astype"])
+            case _:
+                return self._function(node)
+
+    def _is_tensor(self, node: ast.expr) -> bool:
+        return not isinstance(node, ast.Name) or node.id in self.scope.variables
 
     def _intrinsic(self, node: ast.Call, op: Op) -> Call:
         args = list(map(self.leaf, node.args))

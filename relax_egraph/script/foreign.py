@@ -9,13 +9,16 @@ from collections.abc import Callable, Mapping
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
-from relax_egraph.ir.expr import Attr, Expr, PrimValue, ShapeExpr, StringImm, Tuple
+from relax_egraph.ir.expr import Attr, Expr, ShapeExpr
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
 from relax_egraph.script.call_reader import CallReader
 from relax_egraph.script.layout_maps import rearrangement
-from relax_egraph.script.literals import read_dtype, read_literal
+from relax_egraph.script.literals import read_dtype, read_literal, read_string
 from relax_egraph.script.source import arguments, dotted
+
+_METHODS = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest_neighbor"}
+"""Names of methods of sampling, and ours."""
 
 Reader = Callable[[ast.Call, StructInfo | None], Expr]
 
@@ -29,7 +32,6 @@ class Foreign(CallReader):
             "R.linear": self._linear,
             "R.matmul": self._matmul,
             "R.layout_transform": self._layout_transform,
-            "R.memory.view": self._view,
             "R.grad.start_checkpoint": self._mark,
             "R.grad.end_checkpoint": self._mark,
             "R.hint_on_device": self._mark,
@@ -38,12 +40,10 @@ class Foreign(CallReader):
             "R.memory.ensure_zero_offset": self._mark,
             "R.TupleGetItem": self._field,
             "R.nn.prelu": self._prelu,
-            "R.dtype": self._dtype,
-            "R.builtin.alloc_tensor": self._alloc_tensor,
-            "R.memory.alloc_storage": self._alloc_storage,
-            "R.memory.alloc_tensor": self._tensor_in_storage,
-            "R.memory.kill_tensor": self._kill,
-            "R.memory.kill_storage": self._kill,
+            "R.image.grid_sample": self._grid_sample,
+            "R.wrap_param": self._wrapped,
+            "R.emit_with_ty": self._emitted,
+            "R.Call": self._emitted,
         }
 
     def _apply(self, node: ast.Call, name: str, *args: Expr, **attrs: Attr) -> Expr:
@@ -96,14 +96,17 @@ class Foreign(CallReader):
             written = written.args[0]  # T.index_map(lambda …)
         info = value.struct_info
         known = info.dims if isinstance(info, TensorStructInfo) else None
-        extents = [d for d in known or () if isinstance(d, int)]
-        if known is None or len(extents) != len(known):
-            message = f"R.layout_transform of {info}: needs a tensor of a shape of numbers"
+        if known is None:
+            message = f"R.layout_transform of {info}: needs a tensor of known shape"
             raise self._source.error(node, message)
-        steps = rearrangement(self._source, written, extents)
+        steps = rearrangement(self._source, written, known)
         steps_taken: list[Callable[[Expr], Expr]] = []
-        if steps.padded != tuple(extents):
-            widths = [w for e, p in zip(extents, steps.padded, strict=True) for w in (0, p - e)]
+        if steps.padded != known:
+            added = [dims.sub(p, e) for e, p in zip(known, steps.padded, strict=True)]
+            widths = [w for d in added if isinstance(d, int) for w in (0, d)]
+            if len(widths) != 2 * len(known):
+                message = f"R.layout_transform of {info}: pads an axis of unknown extent"
+                raise self._source.error(node, message)
             padding = self._padding(by_name.get("pad_value"))
             steps_taken.append(
                 lambda x: self._apply(node, "nn.pad", x, pad_width=tuple(widths), pad_value=padding)
@@ -124,34 +127,6 @@ class Foreign(CallReader):
         value = 0.0 if node is None else read_literal(self._source, node)
         return float(value or 0)
 
-    def _view(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.view(data, shape, dtype, offset)``: a reshape, if it is nothing else."""
-        by_name = arguments(self._source, node, ("data", "shape", "dtype", "relative_byte_offset"))
-        if "data" not in by_name:
-            raise self._source.error(node, "R.memory.view takes a tensor")
-        value = self._leaf(by_name["data"])
-        info = value.struct_info
-        dtype = info.dtype if isinstance(info, TensorStructInfo) else None
-        offset = _given(by_name.get("relative_byte_offset"))
-        wanted = _given(by_name.get("dtype"))
-        if wanted is not None and isinstance(wanted, ast.Call) and len(wanted.args) == 1:
-            wanted = wanted.args[0]  # R.dtype("float32")
-        if offset is not None and read_literal(self._source, offset) != 0:
-            raise self._source.error(offset, "R.memory.view with an offset: there is no such view")
-        if wanted is not None and read_dtype(self._source, wanted) != dtype:
-            message = f"R.memory.view of {info} as another dtype: bits are not taken as others here"
-            raise self._source.error(wanted, message)
-        shape = _given(by_name.get("shape"))
-        if shape is None:
-            return value
-        extents = self._scope.annotations.shape(shape)
-        if isinstance(info, TensorStructInfo) and info.dims is not None:
-            count, have = dims.product(extents), dims.product(info.dims)
-            if dims.distinct(count, have):
-                message = f"R.memory.view of {info}: {dims.text(count)} elements do not fill it"
-                raise self._source.error(shape, message)
-        return self._apply(node, "reshape", value, ShapeExpr(extents))
-
     def _mark(self, node: ast.Call, _: StructInfo | None) -> Expr:
         written = node.args[0] if node.args else next((k.value for k in node.keywords), None)
         if written is None:
@@ -165,6 +140,48 @@ class Foreign(CallReader):
             raise self._source.error(node, "R.TupleGetItem takes a tuple and an index")
         item = ast.Subscript(by_name["tuple_value"], by_name["index"], ast.Load())
         return self._value(ast.copy_location(item, node))
+
+    def _grid_sample(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.image.grid_sample(data, grid, method, layout, padding_mode, align_corners)``."""
+        names = ("data", "grid", "method", "layout", "padding_mode", "align_corners")
+        by_name = arguments(self._source, node, names)
+        operands = [self._leaf(by_name[k]) for k in names[:2] if k in by_name]
+        attrs = {k: read_literal(self._source, v) for k, v in by_name.items() if k in names[2:]}
+        if attrs.pop("layout", "NCHW") not in ("NCHW", "NCDHW"):
+            message = "R.image.grid_sample reads images of layout NCHW, volumes of NCDHW"
+            raise self._source.error(by_name["layout"], message, "use R.permute_dims")
+        if "method" in attrs:
+            attrs["method"] = _METHODS.get(attrs["method"], attrs["method"])
+        return self._apply(node, "image.grid_sample", *operands, **attrs)
+
+    def _wrapped(self, node: ast.Call, _: StructInfo | None) -> Expr:
+        """``R.wrap_param(data, dtype)``: a conversion."""
+        by_name = arguments(self._source, node, ("data", "dtype"))
+        if "data" not in by_name:
+            raise self._source.error(node, "R.wrap_param takes a tensor and a dtype")
+        written = by_name.get("dtype")
+        dtype = "float32" if written is None else read_dtype(self._source, written)
+        return self._apply(node, "astype", self._leaf(by_name["data"]), dtype=dtype)
+
+    def _emitted(self, node: ast.Call, declared: StructInfo | None) -> Expr:
+        """``R.emit_with_ty("relax.exp", (x,), (info,))``: the call of the operator itself."""
+        match node.args:
+            case [operator, ast.Tuple(elts=operands) | ast.List(elts=operands), *infos]:
+                pass
+            case _:
+                name = dotted(node.func)
+                raise self._source.error(node, f"{name} takes an operator and its operands")
+        if isinstance(operator, ast.Call) and operator.args:
+            operator = operator.args[0]  # tvm.ir.Op.get("relax.exp")
+        name = read_string(self._source, operator, "the operator").removeprefix("relax.")
+        callee = ast.parse(f"R.{name}", mode="eval").body
+        claims = [*infos, *(k.value for k in node.keywords)]
+        if not name.startswith("call_"):
+            claims = []
+        call = ast.Call(callee, operands, [ast.keyword("out_sinfo", c) for c in claims])
+        for part in (callee, *call.keywords):
+            ast.copy_location(part, node)
+        return self._value(ast.copy_location(call, node))
 
     def _prelu(self, node: ast.Call, _: StructInfo | None) -> Expr:
         """``R.nn.prelu(data, alpha, axis)``, whose one slope may be that of all channels."""
@@ -181,51 +198,3 @@ class Foreign(CallReader):
             wide = ShapeExpr((extents[axis],))
             alpha = self._scope.emit(self._apply(node, "broadcast_to", alpha, wide))
         return self._apply(node, "nn.prelu", data, alpha, axis=axis)
-
-    # --- memory -----------------------------------------------------------------------
-
-    def _dtype(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.dtype("float32")``, a string here."""
-        by_name = arguments(self._source, node, ("dtype",))
-        if "dtype" not in by_name:
-            raise self._source.error(node, "R.dtype takes a dtype")
-        return StringImm(read_dtype(self._source, by_name["dtype"]))
-
-    def _alloc_tensor(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.builtin.alloc_tensor(shape, dtype, runtime_device_index, storage_scope)``."""
-        names = ("shape", "dtype", "runtime_device_index", "storage_scope")
-        by_name = arguments(self._source, node, names)
-        args = [self._leaf(by_name[k]) for k in names[:2] if k in by_name]
-        return self._apply(node, "builtin.alloc_tensor", *args)
-
-    def _alloc_storage(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.alloc_storage(size)``; TVM's size is a shape of one number of bytes."""
-        names = ("size", "virtual_device_index", "storage_scope", "dtype")
-        renamed = [
-            ast.keyword(names[1], k.value) if k.arg == "runtime_device_index" else k
-            for k in node.keywords
-        ]
-        call = ast.copy_location(ast.Call(node.func, node.args, renamed), node)
-        by_name = arguments(self._source, call, names)
-        args = [self._leaf(by_name["size"])] if "size" in by_name else []
-        if args and isinstance(args[0], ShapeExpr) and len(args[0].values) == 1:
-            args = [PrimValue(args[0].values[0])]
-        return self._apply(node, "memory.alloc_storage", *args)
-
-    def _kill(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.kill_tensor(x)``: nothing, as memory is let go after its last use anyway."""
-        if len(node.args) + len(node.keywords) != 1:
-            raise self._source.error(node, f"{dotted(node.func)} takes one value")
-        return Tuple(())
-
-    def _tensor_in_storage(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.memory.alloc_tensor(storage, offset, shape, dtype, runtime_device_index)``."""
-        names = ("storage", "offset", "shape", "dtype", "runtime_device_index")
-        by_name = arguments(self._source, node, names)
-        args = [self._leaf(by_name[k]) for k in names[:4] if k in by_name]
-        return self._apply(node, "memory.alloc_tensor", *args)
-
-
-def _given(node: ast.expr | None) -> ast.expr | None:
-    """An argument that is not ``None``."""
-    return None if isinstance(node, ast.Constant) and node.value is None else node

@@ -180,7 +180,7 @@ class FunctionReader:
                     node, "the dataflow block has no R.output", "end it with R.output(…)"
                 )
         outputs = frozenset(n.id for n in arguments if isinstance(n, ast.Name))
-        if needs_order(statements):
+        if needs_order(statements, self.module.in_place):
             visible = dict(self.scope.variables)
             for statement in statements:
                 self._statement(statement)

@@ -8,9 +8,11 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
 
 from relax_egraph.errors import ScriptError
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.struct_info import Shape
 from relax_egraph.script.source import Source
 
 
@@ -27,13 +29,13 @@ class Digit:
 class Rearrangement:
     """Steps that have the effect of a map: pad, reshape, permute the axes, reshape."""
 
-    padded: tuple[int, ...]
-    split: tuple[int, ...]
+    padded: Shape
+    split: Shape
     axes: tuple[int, ...]
-    shape: tuple[int, ...]
+    shape: Shape
 
 
-def rearrangement(source: Source, node: ast.expr, extents: Sequence[int]) -> Rearrangement:
+def rearrangement(source: Source, node: ast.expr, extents: Sequence[Dim]) -> Rearrangement:
     """The steps of the map `node` of a tensor; raises `ScriptError` if it has others."""
     if not isinstance(node, ast.Lambda) or len(node.args.args) != len(extents):
         message = f"`{ast.unparse(node)}` is no map of {len(extents)} indices"
@@ -43,10 +45,10 @@ def rearrangement(source: Source, node: ast.expr, extents: Sequence[int]) -> Rea
     names = {arg.arg: Digit(axis) for axis, arg in enumerate(node.args.args)}
     sums = [_sum(source, result, names) for result in results]
     cuts = _cuts(source, node, [d for terms in sums for d, _ in terms], len(extents))
-    padded = [-(-e // cut[-1]) * cut[-1] for e, cut in zip(extents, cuts, strict=True)]
+    padded = [_rounded_up(e, cut[-1]) for e, cut in zip(extents, cuts, strict=True)]
 
-    def size(digit: Digit) -> int:
-        return (digit.high or padded[digit.axis]) // digit.low
+    def size(digit: Digit) -> Dim:
+        return dims.floordiv(digit.high or padded[digit.axis], digit.low)
 
     parts = [
         Digit(axis, low, high)
@@ -55,17 +57,28 @@ def rearrangement(source: Source, node: ast.expr, extents: Sequence[int]) -> Rea
     ]
     groups: list[list[Digit]] = []
     for terms in sums:
-        ordered = sorted(terms, key=lambda term: (term[1], size(term[0])), reverse=True)
+        ordered = sorted(terms, key=lambda term: (term[1], _order(size(term[0]))), reverse=True)
         weights = [weight for _, weight in ordered]
         sizes = [size(digit) for digit, _ in ordered]
-        if weights != [prod(sizes[k + 1 :]) for k in range(len(sizes))]:
+        if weights != [dims.product(sizes[k + 1 :]) for k in range(len(sizes))]:
             raise _no_rearrangement(source, node)
         groups.append([p for digit, _ in ordered for p in parts if _within(p, digit)])
     order = [parts.index(p) for group in groups for p in group]
+    single = [k for k, part in enumerate(parts) if size(part) == 1 and k not in order]
+    order = [*single, *order]  # ``i % 16`` of at most 16 elements drops nothing
     if sorted(order) != [*range(len(parts))]:
         raise _no_rearrangement(source, node)
-    shape = tuple(prod(map(size, group)) for group in groups)
+    shape = tuple(dims.product(map(size, group)) for group in groups)
     return Rearrangement(tuple(padded), tuple(map(size, parts)), tuple(order), shape)
+
+
+def _rounded_up(extent: Dim, step: int) -> Dim:
+    return dims.mul(dims.floordiv(dims.add(extent, step - 1), step), step)
+
+
+def _order(size: Dim) -> int:
+    """The rank of a size among digits of equal weight: all but one of them have one element."""
+    return size if isinstance(size, int) else 2
 
 
 def _no_rearrangement(source: Source, node: ast.expr) -> ScriptError:

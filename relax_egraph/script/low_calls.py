@@ -7,6 +7,7 @@ result first, ``R.call_tir((n, m), f, [x])``.
 import ast
 from collections.abc import Iterable, Mapping
 
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.expr import (
     Attr,
     Call,
@@ -16,10 +17,14 @@ from relax_egraph.ir.expr import (
     ShapeExpr,
     StringImm,
     Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
 )
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -28,6 +33,7 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.script.call_reader import CallReader
 from relax_egraph.script.literals import read_literal
+from relax_egraph.script.operators import Operators
 from relax_egraph.script.source import arguments, dotted
 
 _TIR = ("func", "args", "out_sinfo", "tir_vars")
@@ -119,8 +125,8 @@ class LowCalls(CallReader):
                 return False
             case ast.Tuple() | ast.List() | ast.Call() | ast.Attribute(attr="shape"):
                 return True
-            case ast.Name(id=first):
-                return first in self._scope.variables
+            case ast.Name(id=first) if first in self._scope.variables:
+                return not isinstance(self._external(first), ExternFunc)
             case _:
                 return False
 
@@ -193,7 +199,15 @@ class LowCalls(CallReader):
 
     def _packed(self, node: ast.expr) -> Expr:
         value = self._value(node)
+        if isinstance(node, ast.Name) and isinstance(value, Var):
+            return self._external(node.id) or value
         return ExternFunc(value.value) if isinstance(value, StringImm) else value
+
+    def _external(self, name: str) -> Expr | None:
+        """The packed function that a variable of the open block is bound to."""
+        bound = (b for b in reversed(self._scope.bindings) if b.var.name == name)
+        value = next((b.value for b in bound if isinstance(b, VarBinding)), None)
+        return value if isinstance(value, ExternFunc) else None
 
     def _keywords(self, node: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
         """The keyword arguments of a call; others than `names` are errors."""
@@ -202,9 +216,13 @@ class LowCalls(CallReader):
 
     def _operand_tuple(self, node: ast.expr) -> Expr:
         if isinstance(node, ast.Tuple | ast.List):
-            return Tuple(tuple(map(self._leaf, node.elts)))
+            return Tuple(tuple(_passed(self._operators, self._leaf(e)) for e in node.elts))
         value = self._leaf(node)
-        return value if isinstance(value.struct_info, TupleStructInfo) else Tuple((value,))
+        info = value.struct_info
+        if isinstance(value, Var) and isinstance(info, TupleStructInfo):
+            fields = [TupleGetItem(value, k) for k in range(len(info.fields))]
+            return Tuple(tuple(map(self._scope.emit, fields)))
+        return value if isinstance(info, TupleStructInfo) else Tuple((value,))
 
     def _out(self, by_name: Mapping[str, ast.expr]) -> tuple[StructInfo, ...]:
         if "out_sinfo" not in by_name:
@@ -215,6 +233,13 @@ class LowCalls(CallReader):
     def _infos(self, node: ast.expr) -> tuple[StructInfo, ...]:
         several = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
         return tuple(map(self._scope.annotations.struct_info, several))
+
+
+def _passed(operators: Operators, value: Expr) -> Expr:
+    """An operand of a function below the graph, which takes a float as a tensor of rank 0."""
+    info = value.struct_info
+    is_scalar = isinstance(info, PrimStructInfo) and is_float(info.dtype)
+    return operators.as_tensor(value) if is_scalar else value
 
 
 def _dtype(info: StructInfo | None) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from relax_egraph.errors import IllTyped, nearest
@@ -19,7 +20,7 @@ from relax_egraph.ir.expr import (
     const,
 )
 from relax_egraph.ir.op import OPS, REQUIRED, Op, complete_attrs, infer
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo
+from relax_egraph.ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from relax_egraph.script.literals import read_literal
 from relax_egraph.script.scope import Scope
 from relax_egraph.script.source import dotted
@@ -143,7 +144,7 @@ class Operators:
             elif operand.kind == "shape" and isinstance(written, ast.Tuple | ast.List):
                 args.append(self._shape(written, args if op is OPS["reshape"] else ()))
             elif operand.kind == "prim" and not isinstance(written, ast.Call):
-                args.append(self._prim(written))
+                args.append(self.host_number(written))
             elif isinstance(written, ast.List) or (
                 operand.kind == "tensors" and isinstance(written, ast.Tuple)
             ):
@@ -152,10 +153,25 @@ class Operators:
                 args.append(self._leaf(written))
         for place, written in numbers:
             args[place] = self._number(op, written, args)
+        if any(isinstance(a.struct_info, TensorStructInfo) for a in args):
+            kinds = [o.kind for o in op.operands]
+            of_kind = zip(kinds, args, strict=False)
+            return [self.as_tensor(a) if kind == "tensor" else a for kind, a in of_kind]
         return args
 
-    def _prim(self, node: ast.expr) -> Expr:
+    def as_tensor(self, value: Expr) -> Expr:
+        """A number of the host as a tensor of rank 0; any other value unchanged."""
+        info = value.struct_info
+        if not isinstance(info, PrimStructInfo):
+            return value
+        if isinstance(value, PrimValue) and isinstance(value.value, int | float):
+            return const(value.value, info.dtype)
+        call = Call(OPS["prim_to_tensor"], (value,), {"dtype": info.dtype})
+        return self._scope.emit(replace(call, struct_info=infer(call)))
+
+    def host_number(self, node: ast.expr) -> Expr:
         """A number of the host: a literal, arithmetic of dimensions, or a variable."""
+        node = unwrapped(node, "R.prim_value")
         if isinstance(node, ast.Name) and node.id in self._scope.variables:
             return self._leaf(node)
         number = plain_number(node)

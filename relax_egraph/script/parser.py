@@ -19,7 +19,7 @@ from relax_egraph.script.functions import FunctionReader
 from relax_egraph.script.leaves import METADATA
 from relax_egraph.script.literals import read_const
 from relax_egraph.script.module_head import read_statement
-from relax_egraph.script.purity import impure_functions
+from relax_egraph.script.purity import impure_functions, writes_in_place
 from relax_egraph.script.scope import Globals
 from relax_egraph.script.signatures import read_options
 from relax_egraph.script.source import Source, dotted
@@ -172,7 +172,9 @@ def _impure(module: Globals, nodes: Sequence[ast.FunctionDef]) -> frozenset[str]
         options = read_options(node, module, ("private", "pure"))
         if "pure" in options:
             marked[node.name] = options["pure"]
-    return impure_functions(relax, marked, writes)
+    unmarked = (node for name, node in relax.items() if name not in marked)
+    module.in_place |= {node.name for node in unmarked if writes_in_place(node)}
+    return impure_functions(relax, marked, writes, module.in_place)
 
 
 def _metadata(source: Source, node: ast.expr) -> tuple[Constant, ...]:

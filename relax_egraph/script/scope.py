@@ -26,7 +26,8 @@ class Globals:
     """The names that every function of a module sees.
 
     `aliases` are the names of the module itself: ``cls``, ``Module``; `loops`
-    are those of its functions that are loop functions, `impure` those that have side effects.
+    are those of its functions that are loop functions, `impure` those that have side effects,
+    `in_place` those whose side effects are calls that write in place.
     """
 
     source: Source
@@ -38,6 +39,7 @@ class Globals:
     global_infos: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     loops: set[str] = field(default_factory=set[str])
     impure: set[str] = field(default_factory=set[str])
+    in_place: set[str] = field(default_factory=set[str])
 
     def function(self, name: str, node: ast.expr) -> GlobalVar:
         """The function `name` of the module."""

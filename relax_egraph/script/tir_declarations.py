@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from relax_egraph.errors import nearest
+from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.script.annotations import Annotations
 from relax_egraph.script.literals import read_dtype, read_string
 from relax_egraph.script.operators import is_number, unwrapped
@@ -12,7 +13,7 @@ from relax_egraph.script.signatures import leading_symbols, parameters
 from relax_egraph.script.source import arguments, dotted
 from relax_egraph.script.subscripts import as_call
 from relax_egraph.script.tir_expressions import Meaning
-from relax_egraph.tir.expr import Buffer, DimSymbol
+from relax_egraph.tir.expr import HANDLE, Buffer, BufferLoad, DimSymbol
 
 _SCALARS = frozenset({"T.int64", "T.int32"})
 
@@ -29,20 +30,15 @@ class TirDeclarations:
     def __init__(self, module: Globals, node: ast.FunctionDef, names: dict[str, Meaning]) -> None:
         self.symbols = module.symbols | leading_symbols(node.body)
         self.scalars: list[str] = []
-        self._node = node
         self._source = module.source
         self._names = names
         self._annotations = Annotations(self._source, self.symbols)
-        self._params: dict[str, Buffer | None] = {}
+        self._params: dict[str, Buffer] = {}
         self._signature(parameters(node, module))
 
     def params(self) -> tuple[Buffer, ...]:
-        """The buffers that are parameters; every handle must be matched to a shape."""
-        for name, buffer in self._params.items():
-            if buffer is None:
-                note = f'write X = T.match_buffer({name}, (…), "float32")'
-                raise self._source.error(self._node, f"parameter {name} has no shape", note)
-        return tuple(buffer for buffer in self._params.values() if buffer is not None)
+        """The buffers that are parameters, some of them handles that nothing is known of."""
+        return tuple(self._params.values())
 
     def buffer(self, name: str, node: ast.Call, *, alloc: bool = False) -> Buffer:
         """``T.Buffer(shape, dtype)`` and its like; its shape defines symbols unless `alloc`."""
@@ -60,7 +56,13 @@ class TirDeclarations:
         written = by_name["shape"]
         if is_number(unwrapped(unwrapped(written, "T.int64"), "T.int32")):
             written = ast.copy_location(ast.Tuple([written]), written)
-        shape = annotations.shape(written)
+        match written:
+            case ast.Attribute(value=ast.Name(id=other), attr="shape") if isinstance(
+                known := self._names.get(other), Buffer
+            ):
+                shape = known.shape
+            case _:
+                shape = annotations.shape(written)
         buffer = Buffer(name, shape, dtype, "local" if scope == "local" else "global")
         self._names[name] = buffer
         self.name_symbols()
@@ -76,6 +78,16 @@ class TirDeclarations:
             raise self._source.error(node.args[0], f"no parameter {handle}", close)
         rest = ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
         self._params[handle] = self.buffer(name, rest)
+
+    def _handle(self, name: str) -> None:
+        """A parameter whose shape ``T.match_buffer`` says, or nothing."""
+        self._params[name] = Buffer(name, (), HANDLE)
+        self._names[name] = self._params[name]
+
+    def _scalar(self, name: str, dtype: str) -> None:
+        """A parameter that is a float: a buffer of rank 0, whose name is its element."""
+        self._params[name] = Buffer(name, (), dtype)
+        self._names[name] = BufferLoad(self._params[name], ())
 
     def name_symbols(self) -> None:
         """Define every symbol whose name no variable has."""
@@ -96,13 +108,19 @@ class TirDeclarations:
                     self._params[param.arg] = self.buffer(param.arg, call)
                 case ast.expr() as annotation if dotted(annotation) in _SCALARS:
                     pass
-                case ast.expr() as annotation if dotted(annotation) == "T.handle":
-                    self._params[param.arg] = None
-                case ast.Call(func=func) if dotted(func) == "T.handle":
-                    self._params[param.arg] = None
+                case ast.expr() as annotation if (dtype := _float(annotation)) is not None:
+                    self._scalar(param.arg, dtype)
                 case None:
-                    self._params[param.arg] = None
+                    self._handle(param.arg)
+                case ast.Call(func=named) | named if dotted(named) == "T.handle":
+                    self._handle(param.arg)
                 case _:
                     message = f"parameter {param.arg} needs T.Buffer(…), T.handle or T.int64"
                     raise self._source.error(param, message)
         self.name_symbols()
+
+
+def _float(annotation: ast.expr) -> str | None:
+    """The dtype of ``T.float32``."""
+    dtype = dotted(annotation).removeprefix("T.")
+    return dtype if dtype in DTYPES and is_float(dtype) else None

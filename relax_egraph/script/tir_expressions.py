@@ -2,18 +2,19 @@
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from relax_egraph.errors import nearest
-from relax_egraph.ir.dtypes import DTYPES, is_float, limits
+from relax_egraph.ir.dtypes import DTYPES, is_float, is_integer, limits
 from relax_egraph.ir.form import FUNCTIONS, SIGNS
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted
 from relax_egraph.tir.expr import (
+    HANDLE,
     LOGICAL,
     Binary,
     BinaryKind,
@@ -25,6 +26,7 @@ from relax_egraph.tir.expr import (
     Not,
     Select,
     TirExpr,
+    from_dim,
 )
 from relax_egraph.tir.functions import INTRINSICS
 
@@ -79,7 +81,7 @@ KNOWN = (
     *_NAMED_BINARY,
     *_SELECTS,
     *_IMMEDIATES,
-    *("T.Cast", "T.cast", "T.Not", "T.let", "T.const"),
+    *("T.Cast", "T.cast", "T.Not", "T.Div", "T.truncdiv", "T.let", "T.const"),
     *("T.min_value", "T.max_value", "T.infinity"),
 )
 """The functions of scalar expressions."""
@@ -120,11 +122,25 @@ class TirExpressions:
             raise self.source.error(node, message)
         return buffer, tuple(map(self.index, indices))
 
+    def indices(self, nodes: Sequence[ast.expr]) -> list[TirExpr]:
+        """Extents or indices, some perhaps by a whole shape: ``T.grid(*X.shape, 4)``."""
+        values: list[TirExpr] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred) and (owner := _shape_owner(node.value)):
+                values += map(from_dim, self.buffer(owner).shape)
+            else:
+                values.append(self.index(node))
+        return values
+
     def buffer(self, node: ast.Name) -> Buffer:
         """The buffer of a name."""
         meaning = self._meaning(node)
         if not isinstance(meaning, Buffer):
             raise self.source.error(node, f"{node.id} is a scalar, needs a buffer")
+        if meaning.dtype == HANDLE:
+            message = f"{node.id} is a handle of unknown shape, it has no elements"
+            note = f'declare it: X = T.match_buffer({node.id}, (…), "float32")'
+            raise self.source.error(node, message, note)
         return meaning
 
     # --- numbers ----------------------------------------------------------------------
@@ -139,10 +155,12 @@ class TirExpressions:
     def _unified(self, nodes: list[ast.expr], what: str) -> list[TirExpr]:
         """Operands of one dtype: that of the first operand that is no bare number."""
         values = [self._weak(n) for n in nodes]
-        strong = next((v.dtype for v in values if not isinstance(v, int | float)), None)
+        known = [v.dtype for v in values if not isinstance(v, int | float)]
+        strong = next(filter(is_float, known), known[0] if known else None)
         default = "float32" if any(isinstance(v, float) for v in values) else "int64"
         dtype = strong or default
         operands = [self._strong(n, v, dtype) for n, v in zip(nodes, values, strict=True)]
+        operands = [_as_float(o, dtype) if is_float(dtype) else o for o in operands]
         for node, value in zip(nodes, operands, strict=True):
             if value.dtype != dtype:
                 message = f"{what}: `{ast.unparse(node)}` is {value.dtype}, needs {dtype}"
@@ -163,6 +181,8 @@ class TirExpressions:
                     message = f"{node.id} is a buffer, needs an element of it"
                     raise self.source.error(node, message)
                 return meaning
+            case ast.Subscript(value=whole, slice=place) if owner := _shape_owner(whole):
+                return self._extent(node, self.buffer(owner), place)
             case ast.Subscript():
                 return BufferLoad(*self.element(node))
             case ast.BinOp(left=a, op=op, right=b) if type(op) in _BINARY:
@@ -185,6 +205,14 @@ class TirExpressions:
             case _:
                 pass
         raise self.source.error(node, f"unsupported expression `{ast.unparse(node)}`")
+
+    def _extent(self, node: ast.expr, buffer: Buffer, place: ast.expr) -> TirExpr:
+        """``X.shape[1]``."""
+        number, shape = read_literal(self.source, place), buffer.shape
+        if not isinstance(number, int) or not -len(shape) <= number < len(shape):
+            message = f"`{ast.unparse(node)}`: {buffer.name} has {len(shape)} axes"
+            raise self.source.error(node, message)
+        return from_dim(shape[number])
 
     def _binary(self, kind: BinaryKind, nodes: list[ast.expr]) -> TirExpr:
         if kind in LOGICAL:
@@ -239,12 +267,25 @@ class TirExpressions:
                     raise self.source.error(node, "T.const takes a number and a dtype")
                 dtype = read_dtype(self.source, by_name["dtype"])
                 return self.typed(by_name["value"], dtype)
+            case "T.Div" | "T.truncdiv":
+                self._count(node, name, 2)
+                return self._quotient(*self._unified(node.args, name))
             case "T.Not":
                 self._count(node, name, 1)
                 return Not(self.condition(node.args[0]))
             case _:
                 message = f"unknown function {name or ast.unparse(node.func)}"
                 raise self.source.error(node, message, nearest(name, KNOWN))
+
+    def _quotient(self, a: TirExpr, b: TirExpr) -> TirExpr:
+        """A quotient of floats, or of whole numbers rounded towards zero."""
+        if is_float(a.dtype):
+            return Binary("/", a, b)
+        zero = Imm(0, a.dtype)
+        magnitudes = [Binary("max", x, Binary("-", zero, x)) for x in (a, b)]
+        down = Binary("//", *magnitudes)
+        is_negative = Binary("!=", Binary("<", a, zero), Binary("<", b, zero))
+        return Select(is_negative, Binary("-", zero, down), down)
 
     def _let(self, node: ast.Call) -> TirExpr:
         """``T.let(v, value, body)``: `body` with `value` substituted for `v`."""
@@ -279,3 +320,19 @@ class TirExpressions:
             note = nearest(node.id, self.names)
             raise self.source.error(node, f"undefined variable {node.id}", note)
         return meaning
+
+
+def _as_float(value: TirExpr, dtype: str) -> TirExpr:
+    """A whole number beside a float, which TVM converts to its dtype."""
+    if not is_integer(value.dtype):
+        return value
+    return Imm(float(value.value), dtype) if isinstance(value, Imm) else Cast(dtype, value)
+
+
+def _shape_owner(node: ast.expr) -> ast.Name | None:
+    """The buffer of ``X.shape``."""
+    match node:
+        case ast.Attribute(value=ast.Name() as owner, attr="shape"):
+            return owner
+        case _:
+            return None

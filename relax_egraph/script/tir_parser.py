@@ -280,7 +280,7 @@ class _PrimFuncReader:
             bounds = bounds[1:]
         if name != "T.grid" and len(bounds) != 1:
             raise self._error(call, f"{name} takes one extent")
-        return LOOPS[name], [self.expressions.index(b) for b in bounds]
+        return LOOPS[name], self.expressions.indices(bounds)
 
     def _no_loop(self, node: ast.expr) -> ScriptError:
         message = f"unsupported loop over `{ast.unparse(node)}`"

@@ -7,7 +7,7 @@ from relax_egraph.ir import dims
 from relax_egraph.script.layout import WIDTH, Names, call_lines, def_lines
 from relax_egraph.script.literals import attrs_text, quoted
 from relax_egraph.script.tir_expression_printer import TirExpressionPrinter
-from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
+from relax_egraph.tir.expr import HANDLE, Buffer, TirExpr, TirVar
 from relax_egraph.tir.stmt import (
     BlockAxis,
     For,
@@ -178,5 +178,7 @@ def _shape(extents: list[str]) -> str:
 
 
 def _signature(buffer: Buffer) -> str:
+    if buffer.dtype == HANDLE:
+        return "T.handle"
     shape = _shape([str(d) if isinstance(d, int) else f'"{dims.text(d)}"' for d in buffer.shape])
     return f'T.Buffer({shape}, "{buffer.dtype}")'

@@ -174,9 +174,16 @@ class Intrinsic(_Arithmetic):
         return "bool" if self.name in PREDICATES else self.args[0].dtype
 
 
+HANDLE = "handle"
+"""The dtype of a parameter that a function passes on to nobody, and neither reads nor writes."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """A row-major, contiguous array of symbolic shape.  ``buf[i, j]`` reads an element."""
+    """A row-major, contiguous array of symbolic shape.  ``buf[i, j]`` reads an element.
+
+    A parameter of dtype `HANDLE` is one of unknown shape and dtype; no element of it is used.
+    """
 
     name: str
     shape: tuple[Dim, ...]

@@ -7,16 +7,16 @@ from typing import Literal, TypeAlias
 from relax_egraph.ir.expr import FunctionAttr, FunctionAttrs
 from relax_egraph.ir.struct_info import (
     FuncStructInfo,
+    ObjectStructInfo,
     PrimStructInfo,
     StructInfo,
-    TensorStructInfo,
     TupleStructInfo,
     symbols_of,
     tensor,
 )
 from relax_egraph.ir.structural import LABEL, SYMBOL
 from relax_egraph.ir.text import Shown
-from relax_egraph.tir.expr import Buffer, TirExpr, TirVar
+from relax_egraph.tir.expr import HANDLE, Buffer, TirExpr, TirVar
 
 LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled"]
 
@@ -143,7 +143,9 @@ class PrimFunc(Shown):
         return tuple(symbols)
 
 
-def _info(buffer: Buffer) -> TensorStructInfo:
+def _info(buffer: Buffer) -> StructInfo:
+    if buffer.dtype == HANDLE:
+        return ObjectStructInfo()
     return tensor(buffer.shape, buffer.dtype)
 
 

@@ -308,8 +308,10 @@ def test_every_operator_has_loops_but_those_that_run_as_packed_functions() -> No
         "image.non_max_suppression",
         "nonzero",
         "prim_less_equal",
+        "reinterpret",
         "tensor_to_shape",
         "median",
     }
+    without |= {name for name in OPS if name.startswith(("grad.", "vision."))}
 
     assert set(LEGALIZE) == set(OPS) - without

@@ -21,6 +21,7 @@ MAPS = {
     "lambda n, c, h: (n, c // 4, h, c % 4)": (2, 6, 3),
     "lambda n, C, h, c: (n, C * 4 + c, h, 0)": (2, 2, 3, 4),
     "lambda i, j: (i // 2 * 2 + j, i % 2)": (4, 2),
+    "lambda i: (i % 16,)": (14,),
 }
 """Maps of indices, and the shape of the tensor."""
 
@@ -53,7 +54,7 @@ def test_a_transformed_layout_has_each_element_where_the_map_says(
 @pytest.mark.parametrize(
     ("shape", "written", "message"),
     [
-        ((16,), "lambda i: (i % 16,)", "is no rearrangement: it repeats or drops elements"),
+        ((17,), "lambda i: (i % 16,)", "is no rearrangement: it repeats or drops elements"),
         ((3, 4), "lambda i, j: (i * 3 + j,)", "is no rearrangement: it repeats or drops elements"),
         ((12,), "lambda i: (i // 4, i % 3)", "splits an axis at [1, 3, 4], needs multiples"),
         ((3, 4), "lambda i: (i,)", "`lambda i: (i,)` is no map of 2 indices"),
@@ -105,23 +106,60 @@ def main(x: R.Tensor((4,), "float32"), c: R.Prim("bool")):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "expected"),
     [
-        ('R.memory.view(x, dtype="int32")', "bits are not taken as others here"),
-        ("R.memory.view(x, relative_byte_offset=R.prim_value(16))", "there is no such view"),
-        ("R.memory.view(x, R.shape([3]))", "3 elements do not fill it"),
+        ('R.memory.view(x, dtype="int32")', lambda x: x.view(np.int32)),
+        ("R.memory.view(x, R.shape([2, 3]), relative_byte_offset=4 * 4)", lambda x: x.flat[4:10]),
+        ("R.memory.view(x, R.shape([3]))", lambda x: x.flat[:3]),
+        ('R.memory.view(x, R.shape([8]), R.dtype("float64"))', lambda x: x.view(np.float64)),
     ],
 )
-def test_a_view_that_is_no_reshape_is_refused(call: str, message: str) -> None:
-    with pytest.raises(ScriptError) as raised:
-        parse(f"""
+def test_a_view_is_of_the_bytes_of_a_tensor(call: str, expected: Callable[[Any], Any]) -> None:
+    module = parse(f"""
 @R.function
 def main(x: R.Tensor((4, 4), "float32")):
     y = {call}
     return y
 """)
+    x = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
 
-    assert message in str(raised.value)
+    y = VirtualMachine(build(module))["main"](x)
+
+    np.testing.assert_array_equal(y.ravel(), expected(x).ravel(), strict=True)
+
+
+def test_a_view_of_more_bytes_than_there_are_is_refused() -> None:
+    with pytest.raises(ScriptError, match="from byte 16: it has too few bytes"):
+        parse("""
+@R.function
+def main(x: R.Tensor((4, 4), "float32")):
+    y = R.memory.view(x, relative_byte_offset=16)
+    return y
+""")
+
+
+def test_a_float_of_the_host_is_an_operand_of_operators_and_loop_functions() -> None:
+    module = parse("""
+@I.ir_module
+class Module:
+    @T.prim_func
+    def scale(x: T.Buffer((4,), "float32"), by: T.float32, out: T.Buffer((4,), "float32")):
+        for i in T.grid(*x.shape):
+            with T.block("scale"):
+                vi = T.axis.spatial(x.shape[0], i)
+                out[vi] = x[vi] * by + vi
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), by: R.Prim("float32")):
+        y = R.call_tir(Module.scale, (x, by), R.Tensor((4,), "float32"))
+        z = R.add(y, by)
+        return z
+""")
+    x = np.arange(4, dtype=np.float32)
+
+    z = VirtualMachine(build(module))["main"](x, 0.5)
+
+    np.testing.assert_array_equal(z, x * np.float32(0.5) + x + np.float32(0.5), strict=True)
 
 
 @pytest.mark.parametrize(

@@ -43,13 +43,15 @@ syntax keyword eggOperator R.collapse_sum_like R.collapse_sum_to R.concat R.cons
 syntax keyword eggOperator R.cumprod R.cumsum R.dequantize R.divide R.dynamic_strided_slice
 syntax keyword eggOperator R.einsum R.equal R.erf R.ewise_add R.ewise_fma R.exp R.expand_dims
 syntax keyword eggOperator R.eye R.eye_like R.flatten R.flip R.floor R.floor_divide R.floor_mod
-syntax keyword eggOperator R.full R.full_like R.gather_elements R.gather_nd R.greater
-syntax keyword eggOperator R.greater_equal R.hamming_window R.image.affine_grid
-syntax keyword eggOperator R.image.grid_sample R.image.non_max_suppression R.image.resize2d
-syntax keyword eggOperator R.image.resize3d R.index_put R.index_tensor R.isfinite R.isinf R.isnan
-syntax keyword eggOperator R.left_shift R.less R.less_equal R.log R.log_add_exp R.logical_and
-syntax keyword eggOperator R.logical_not R.logical_or R.logical_xor R.masked_fill R.matmul R.max
-syntax keyword eggOperator R.maximum R.mean R.median R.meshgrid R.min R.minimum R.mod
+syntax keyword eggOperator R.full R.full_like R.gather_elements R.gather_nd
+syntax keyword eggOperator R.grad.avg_pool2d_backward R.grad.max_pool2d_backward
+syntax keyword eggOperator R.grad.nll_loss_backward R.grad.take_backward R.greater R.greater_equal
+syntax keyword eggOperator R.hamming_window R.image.affine_grid R.image.grid_sample
+syntax keyword eggOperator R.image.non_max_suppression R.image.resize2d R.image.resize3d
+syntax keyword eggOperator R.index_put R.index_tensor R.isfinite R.isinf R.isnan R.left_shift
+syntax keyword eggOperator R.less R.less_equal R.log R.log_add_exp R.logical_and R.logical_not
+syntax keyword eggOperator R.logical_or R.logical_xor R.masked_fill R.matmul R.max R.maximum
+syntax keyword eggOperator R.mean R.median R.meshgrid R.min R.minimum R.mod
 syntax keyword eggOperator R.multinomial_from_uniform R.multiply R.negative
 syntax keyword eggOperator R.nn.adaptive_avg_pool1d R.nn.adaptive_avg_pool2d
 syntax keyword eggOperator R.nn.adaptive_avg_pool3d R.nn.attention R.nn.attention_bias
@@ -63,13 +65,16 @@ syntax keyword eggOperator R.nn.max_pool2d R.nn.max_pool3d R.nn.nll_loss R.nn.pa
 syntax keyword eggOperator R.nn.pixel_shuffle R.nn.prelu R.nn.relu R.nn.relu6 R.nn.rms_norm
 syntax keyword eggOperator R.nn.rnn R.nn.rotary_embedding R.nn.selu R.nn.silu R.nn.softmax
 syntax keyword eggOperator R.nn.softplus R.none R.nonzero R.not_equal R.one_hot R.ones R.ones_like
-syntax keyword eggOperator R.outer R.permute_dims R.power R.prim_less_equal R.prod R.quantize
-syntax keyword eggOperator R.repeat R.reshape R.reverse_sequence R.right_shift R.round R.rsqrt
-syntax keyword eggOperator R.scatter_elements R.scatter_nd R.shape_to_tensor R.sigmoid R.sign
-syntax keyword eggOperator R.sin R.sinh R.size R.slice_scatter R.sort R.split R.sqrt R.square
-syntax keyword eggOperator R.squeeze R.stack R.std R.strided_slice R.subtract R.sum R.take R.tan
-syntax keyword eggOperator R.tanh R.tile R.topk R.tril R.triu R.trunc R.tuple_get R.unique
-syntax keyword eggOperator R.variance R.where R.zeros R.zeros_like TupleValue Value Whole
+syntax keyword eggOperator R.outer R.permute_dims R.power R.prim_less_equal R.prim_to_tensor
+syntax keyword eggOperator R.prod R.quantize R.reinterpret R.repeat R.reshape R.reverse_sequence
+syntax keyword eggOperator R.right_shift R.round R.rsqrt R.scatter_elements R.scatter_nd
+syntax keyword eggOperator R.shape_to_tensor R.sigmoid R.sign R.sin R.sinh R.size R.slice_scatter
+syntax keyword eggOperator R.sort R.split R.sqrt R.square R.squeeze R.stack R.std R.strided_slice
+syntax keyword eggOperator R.subtract R.sum R.take R.tan R.tanh R.tile R.topk R.tril R.triu
+syntax keyword eggOperator R.trunc R.tuple_get R.unique R.variance
+syntax keyword eggOperator R.vision.all_class_non_max_suppression R.vision.get_valid_counts
+syntax keyword eggOperator R.vision.multibox_transform_loc R.vision.non_max_suppression R.where
+syntax keyword eggOperator R.zeros R.zeros_like TupleValue Value Whole
 syntax keyword eggFact all-one all-zero axes-before axes-of-both axis-of axis-without
 syntax keyword eggFact bias-shape common-shape const-scalar dim-divides dim-equal dim-ge
 syntax keyword eggFact dim-text dims-of dtype-claim dtype-holds dtype-of inverse-of is-const

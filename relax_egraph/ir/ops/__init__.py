@@ -11,6 +11,7 @@ from relax_egraph.ir.ops import create as create
 from relax_egraph.ir.ops import diagonal as diagonal
 from relax_egraph.ir.ops import dynamic as dynamic
 from relax_egraph.ir.ops import effects as effects
+from relax_egraph.ir.ops import gradient as gradient
 from relax_egraph.ir.ops import image as image
 from relax_egraph.ir.ops import index as index
 from relax_egraph.ir.ops import join as join
@@ -25,6 +26,7 @@ from relax_egraph.ir.ops import quantize as quantize
 from relax_egraph.ir.ops import rearrange as rearrange
 from relax_egraph.ir.ops import recurrence as recurrence
 from relax_egraph.ir.ops import reduce as reduce
+from relax_egraph.ir.ops import reinterpret as reinterpret
 from relax_egraph.ir.ops import rotary as rotary
 from relax_egraph.ir.ops import rounding as rounding
 from relax_egraph.ir.ops import sampling as sampling
@@ -33,7 +35,9 @@ from relax_egraph.ir.ops import scatter as scatter
 from relax_egraph.ir.ops import search as search
 from relax_egraph.ir.ops import sequence as sequence
 from relax_egraph.ir.ops import sort as sort
+from relax_egraph.ir.ops import suppression as suppression
 from relax_egraph.ir.ops import tagged as tagged
 from relax_egraph.ir.ops import trigonometry as trigonometry
 from relax_egraph.ir.ops import unary as unary
+from relax_egraph.ir.ops import vision as vision
 from relax_egraph.ir.ops import vm as vm

@@ -8,7 +8,6 @@ from relax_egraph.ir.expr import Call, Expr, ExternFunc, GlobalVar, ShapeExpr, T
 from relax_egraph.ir.op import intrinsic
 from relax_egraph.ir.struct_info import (
     ObjectStructInfo,
-    ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
@@ -150,9 +149,10 @@ def _out(name: str, call: Call) -> StructInfo:
         raise IllTyped(f"R.{name} needs out_sinfo: the struct info of what it returns")
     outputs = call.sinfo_args[0]
     for info in outputs.fields if isinstance(outputs, TupleStructInfo) else (outputs,):
-        known = isinstance(info, TensorStructInfo) and info.shape is not None and info.dtype
-        if not known or isinstance(info, ShapeStructInfo):
+        if not isinstance(info, TensorStructInfo) or info.shape is None:
             raise IllTyped(
                 f"R.{name}: out_sinfo is {info}, needs a tensor of known shape and dtype"
             )
+        if info.dtype is None and name != "call_dps_packed":
+            raise IllTyped(f"R.{name}: out_sinfo is {info}, needs a tensor of known dtype")
     return outputs

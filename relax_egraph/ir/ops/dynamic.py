@@ -3,6 +3,7 @@
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
+from relax_egraph.ir.ops.create import known_dtype
 from relax_egraph.ir.ops.dtypes import INTEGERS
 from relax_egraph.ir.ops.manipulate import normalize_axis
 from relax_egraph.ir.struct_info import (
@@ -78,6 +79,12 @@ def tensor_to_shape(tensor: TensorStructInfo) -> StructInfo:
         raise IllTyped(f"R.tensor_to_shape of {tensor}: needs a tensor of integers of rank 1")
     extent = tensor.dims[0] if tensor.dims else None
     return ShapeStructInfo(None, extent if isinstance(extent, int) else -1)
+
+
+@op()
+def prim_to_tensor(value: PrimStructInfo, *, dtype: str) -> StructInfo:
+    """A number of the host as a tensor of rank 0, converted to `dtype`."""
+    return tensor((), known_dtype("prim_to_tensor", dtype))
 
 
 @op()

@@ -32,8 +32,8 @@ def grid_sample(
     first pixel.  0 of an image without pixels.
     """
     subject = f"R.image.grid_sample of {data} and {grid}"
-    _check_one_of(subject, "method", method, tuple(TAPS))
-    _check_one_of(subject, "padding_mode", padding_mode, BEYOND)
+    check_one_of(subject, "method", method, tuple(TAPS))
+    check_one_of(subject, "padding_mode", padding_mode, BEYOND)
     check_floating(subject, data)
     check_floating(subject, grid)
     if data.ndim not in (-1, 4, 5):
@@ -69,7 +69,7 @@ def roi_align(
     outside are clamped.
     """
     subject = f"R.image.roi_align of {data}, {rois} and {batch_indices}"
-    _check_one_of(subject, "mode", mode, POOLED)
+    check_one_of(subject, "mode", mode, POOLED)
     if len(pooled_size) != 2 or min(pooled_size) < 1:
         raise IllTyped(
             f"{subject}: pooled_size is {list(pooled_size)}, needs 2 values of 1 or more"
@@ -122,6 +122,7 @@ def non_max_suppression(
     return tensor(None, "int64", 2)
 
 
-def _check_one_of(subject: str, what: str, value: str, known: tuple[str, ...]) -> None:
+def check_one_of(subject: str, what: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse a `value` that is none of those `known`."""
     if value not in known:
         raise IllTyped(f"{subject}: {what} is {value!r}, needs one of {', '.join(known)}")

@@ -17,6 +17,7 @@ from relax_egraph.ir.reference import (
     conv,
     create,
     dynamic,
+    gradient,
     image,
     index,
     join,
@@ -29,13 +30,16 @@ from relax_egraph.ir.reference import (
     quantize,
     recurrence,
     reduce,
+    reinterpret,
     rotary,
     sampling,
     scan,
     scatter,
     search,
     sort,
+    suppression,
     unary,
+    vision,
 )
 from relax_egraph.ir.reference.array import Reference
 
@@ -65,6 +69,10 @@ REFERENCE: Mapping[str, Reference] = {
     **loss.REFERENCE,
     **quantize.REFERENCE,
     **dynamic.REFERENCE,
+    **reinterpret.REFERENCE,
+    **gradient.REFERENCE,
+    **vision.REFERENCE,
+    **suppression.REFERENCE,
 }
 """The references of built-in operators.
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relax_egraph.ir.dtypes import converted
 from relax_egraph.ir.reference.array import Array, Reference
 
 
@@ -51,6 +52,10 @@ def _tensor_to_shape(tensor: Array) -> tuple[int, ...]:
     return tuple(map(int, tensor))
 
 
+def _prim_to_tensor(value: float, *, dtype: str) -> Array:
+    return converted(np.asarray(value), dtype)
+
+
 def _prim_less_equal(a: int, b: int) -> Array:
     return np.asarray(a <= b)
 
@@ -62,5 +67,6 @@ REFERENCE: Mapping[str, Reference] = {
     "shape_of": _shape_of,
     "shape_to_tensor": _shape_to_tensor,
     "tensor_to_shape": _tensor_to_shape,
+    "prim_to_tensor": _prim_to_tensor,
     "prim_less_equal": _prim_less_equal,
 }

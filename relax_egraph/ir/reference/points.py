@@ -126,14 +126,14 @@ def _roi_align(
     for r, (box, image) in enumerate(zip(boxes, images, strict=True)):
         # a box is (x1, y1, x2, y2), an image has y before x
         along = [
-            _bins(box[1 - k], box[3 - k], data.shape[2 + k], bins, sampling_ratio, aligned)
+            bins_along(box[1 - k], box[3 - k], data.shape[2 + k], bins, sampling_ratio, aligned)
             for k, bins in enumerate(pooled_size)
         ]
         result[r] = _pooled(data[image], along, mode)
     return result
 
 
-def _bins(
+def bins_along(
     start: Array, end: Array, extent: int, bins: int, sampling_ratio: int, aligned: bool
 ) -> list[tuple[Array, Array]]:
     """Two pixels around each point of each bin along an axis, (bins, points), and their weights."""

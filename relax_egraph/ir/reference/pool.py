@@ -15,7 +15,7 @@ def _max_pool(rank: int, data: Array, **attrs: Any) -> Array:
     x = np.transpose(data, attributes.data)
     bottom = least(x.dtype)
     total = np.full((*x.shape[:2], *_extents(attributes, x.shape[2:])), bottom, x.dtype)
-    for tap in _taps(attributes, x, bottom):
+    for tap in taps(attributes, x, bottom):
         total = np.maximum(total, tap)
     return np.transpose(total, np.argsort(attributes.out))
 
@@ -23,13 +23,17 @@ def _max_pool(rank: int, data: Array, **attrs: Any) -> Array:
 def _avg_pool(rank: int, data: Array, **attrs: Any) -> Array:
     attributes = pool("R.nn.avg_pool", rank, **attrs)
     x = np.transpose(data, attributes.data)
-    total = sum(_taps(attributes, x.astype(np.float64), 0))
-    counted = np.ones(x.shape)
-    if attributes.count_include_pad:
-        counted = np.pad(counted, _margins(attributes), constant_values=1)
-    count = sum(_taps(attributes, counted, 0, padded=attributes.count_include_pad))
-    mean = (total / np.maximum(count, 1)).astype(x.dtype)
+    total = sum(taps(attributes, x.astype(np.float64), 0))
+    mean = (total / np.maximum(counted(attributes, x), 1)).astype(x.dtype)
     return np.transpose(mean, np.argsort(attributes.out))
+
+
+def counted(attributes: Pool, x: Array) -> Array:
+    """How many elements the mean of each window counts."""
+    ones = np.ones(x.shape)
+    if attributes.count_include_pad:
+        ones = np.pad(ones, _margins(attributes), constant_values=1)
+    return np.asarray(sum(taps(attributes, ones, 0, padded=attributes.count_include_pad)))
 
 
 def _extents(attributes: Pool, spatial: Sequence[int]) -> list[int]:
@@ -48,7 +52,7 @@ def _margins(attributes: Pool) -> list[tuple[int, int]]:
     return [(0, 0), (0, 0), *zip(move.before, move.after, strict=True)]
 
 
-def _taps(attributes: Pool, x: Array, fill: Any, padded: bool = False) -> Iterator[Array]:
+def taps(attributes: Pool, x: Array, fill: Any, padded: bool = False) -> Iterator[Array]:
     """Each tap of the window at all positions, with `fill` around `x`, or around its padding."""
     move = attributes.windows
     whole = x if padded else np.pad(x, _margins(attributes), constant_values=fill)

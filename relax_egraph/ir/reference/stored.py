@@ -12,6 +12,9 @@ from relax_egraph.ir.op import Op, Operand, infer
 from relax_egraph.ir.reference.array import Reference
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
+OF_BITS = frozenset({"reinterpret"})
+"""Operators on the bits of elements, which those of a wider dtype do not have."""
+
 
 def is_of_storage_types(operands: Sequence[Any], attrs: Mapping[str, Attr]) -> bool:
     """Whether an operand or a requested result is of a storage type."""

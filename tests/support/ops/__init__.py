@@ -9,6 +9,7 @@ from tests.support.ops import (
     conv,
     create,
     dynamic,
+    gradient,
     image,
     index,
     join,
@@ -21,6 +22,7 @@ from tests.support.ops import (
     quantize,
     recurrence,
     reduce,
+    reinterpret,
     rotary,
     sampling,
     scan,
@@ -28,6 +30,7 @@ from tests.support.ops import (
     search,
     sort,
     unary,
+    vision,
 )
 from tests.support.ops.case import Sampler
 
@@ -57,5 +60,8 @@ SAMPLERS: Mapping[str, Sampler] = {
     **loss.SAMPLERS,
     **quantize.SAMPLERS,
     **dynamic.SAMPLERS,
+    **reinterpret.SAMPLERS,
+    **gradient.SAMPLERS,
+    **vision.SAMPLERS,
 }
 """The sampler of each operator: it draws instances that the operator accepts."""

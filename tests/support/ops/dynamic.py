@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from relax_egraph.ir.expr import Attr
-from tests.support.ops.case import ANY, INTEGERS, Case, Draw, Sampler
+from tests.support.ops.case import ANY, FLOATS, INTEGERS, Case, Draw, Sampler
 from tests.support.ops.sort import tied
 
 
@@ -31,6 +31,13 @@ def extents(draw: Draw) -> Case:
     return Case((draw.array(draw.shape(1, 1), draw.choice(INTEGERS), 0, 7),))
 
 
+def number(draw: Draw) -> Case:
+    """A whole number or a float, and a dtype."""
+    value = draw.choice([draw.integer(0, 7), draw.integer(-8, 8) / 4])
+    dtypes = ("float32", "float64", "int64", "int32") if isinstance(value, int) else FLOATS
+    return Case((value,), {"dtype": draw.choice(dtypes)})
+
+
 def bounded(draw: Draw) -> Case:
     """An extent and a bound."""
     return Case((draw.extent(), draw.integer(-2, 7)))
@@ -41,5 +48,6 @@ SAMPLERS: Mapping[str, Sampler] = {
     **dict.fromkeys(["nonzero", "size", "shape_of"], of_any),
     "shape_to_tensor": shape,
     "tensor_to_shape": extents,
+    "prim_to_tensor": number,
     "prim_less_equal": bounded,
 }
