@@ -44,7 +44,7 @@ from relax_egraph.tir.stmt import For, PrimFunc, Stmt, TirBlock, seq
 BLOCK = 1 << 16
 """The elements of a block, 256 KiB: beside the operands of its tiles in the second-level cache."""
 
-FEWEST_ROWS = 24
+FEWEST_ROWS = 48
 """The minimal rows of a block, each of which reads the whole right operand."""
 
 MOST_COLUMNS = 1 << 12
