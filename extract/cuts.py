@@ -67,7 +67,7 @@ class Loads:
         return math.fsum([cut.seconds, *map(self.seconds.__getitem__, cut.leaves)])
 
     def lightest_beside(self, cut: Cut, others: Sequence[Cut]) -> int:
-        """The index of the one of `others` that adds the least weight: loads and steps are shared."""
+        """The index of the one of `others` that adds the least weight: what both need is shared."""
         loaded, computed = frozenset(cut.leaves), cut.terms
         added = [
             sum([self.seconds[k] for k in other.leaves if k not in loaded])

@@ -16,6 +16,9 @@ from relax_egraph.lower.library.products import (
 from relax_egraph.lower.library.proofs import numbered, same, shape_of
 from relax_egraph.lower.library.rows import CHAINED, reduced_depth
 
+MOST_COLUMNS = 1 << 12
+"""The maximal columns of a block of rows, which is to stay in the second-level cache."""
+
 _FLOPS = {"nn.softmax": 30, "exp": 20, "divide": 8}
 """The flops for an element by steps that take more than one."""
 
@@ -24,6 +27,9 @@ def matmul_rows(kernel: Kernel) -> Schedule | None:
     """The schedule of a product of inputs, and reductions and maps of its rows."""
     p = product_of_inputs(kernel)
     if p is None:
+        return None
+    *_, columns = p.shape
+    if isinstance(columns, int) and columns > MOST_COLUMNS:
         return None
     rows, below = p.shape[:-1], dependents(kernel, p.value)
     for value, step in numbered(kernel):

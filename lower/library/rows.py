@@ -11,11 +11,7 @@ CHAINED = frozenset({"sum", "max", "min", "mean", "nn.softmax"})
 
 def rows(kernel: Kernel) -> Schedule | None:
     """The schedule of reductions over trailing axes, and maps, with the same leading axes."""
-    depths = set(
-        reduced_depth(kernel, s)
-        for s in kernel.steps
-        if not is_map(kernel, s)
-    )
+    depths = set(reduced_depth(kernel, s) for s in kernel.steps if not is_map(kernel, s))
     depth = depths.pop() if len(depths) == 1 else None
     if depth is None:
         return None

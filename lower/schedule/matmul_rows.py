@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.library.matmul_rows import MOST_COLUMNS
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.in_place import right_in_place
@@ -46,9 +47,6 @@ BLOCK = 1 << 16
 
 FEWEST_ROWS = 48
 """The minimal rows of a block, each of which reads the whole right operand."""
-
-MOST_COLUMNS = 1 << 12
-"""The maximal columns of a block."""
 
 FEWEST_BLOCKS = 4
 """The minimal number of blocks that are computed one by one."""
@@ -105,9 +103,7 @@ class _Chain:
         """The same with the product in `buffer`, which has its shape."""
         old = self.product.stage.buffer
         stage = replace(self.product.stage, buffer=buffer)
-        rest = tuple(
-            replace(s, value=substitute(s.value, {}, {old: buffer})) for s in self.rest
-        )
+        rest = tuple(replace(s, value=substitute(s.value, {}, {old: buffer})) for s in self.rest)
         return replace(self, product=replace(self.product, stage=stage), rest=rest)
 
 
@@ -189,7 +185,9 @@ def _by_blocks(chain: _Chain, right: PackedOperand | None, names: Names) -> Stmt
     else:
         operand = packed_right(p, right.panels, right.buffer, rows, columns, values)
     tiles = fill(p, operand, rows, columns, values, place, place_row, names)
-    row = one_row(rest, [point[a.var] for a in chain.axes], chain.outputs, names, "serial", chain.taken)
+    row = one_row(
+        rest, [point[a.var] for a in chain.axes], chain.outputs, names, "serial", chain.taken
+    )
     body = seq(around(columns.blocks, tiles), For(i, rows.count, "serial", row))
     return parallel((*batch, *rows.blocks), TirBlock("rows", (), body, allocs=room))
 

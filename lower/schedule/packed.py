@@ -100,7 +100,7 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
 def packed_right(
     p: Product, panels: Panels, packed: Buffer, rows: Cut, columns: Cut, values: Point
 ) -> RightOperand:
-    """The strip of `packed` that a block of `rows` and `columns` reads, for a point of the batch."""
+    """The strip of `packed` that a block reads, for the `values` of the batch."""
     matrix: TirExpr = ZERO
     for axis, move in zip(p.batch, _batch_moves(p), strict=True):
         assert isinstance(move, int)
