@@ -121,7 +121,9 @@ def _chain_of(parts: Parts, outputs: tuple[Buffer, ...]) -> _Chain | None:
 
 def _over(stage: Stage, axes: tuple[Axis, ...]) -> Stage:
     """`stage` with `axes` as its leading axes."""
-    values = {own.var: a.var for own, a in zip(stage.axes, axes, strict=False)}
+    values: dict[TirVar, TirExpr] = {
+        own.var: a.var for own, a in zip(stage.axes, axes, strict=False)
+    }
     return replace(bound(stage, values), axes=(*axes, *stage.axes[len(axes) :]))
 
 
@@ -196,7 +198,8 @@ def _in_block(stage: Stage, product: Buffer, block: Buffer, row: TirVar) -> Stag
     """`stage` with reads of the `product` from row number `row` of `block`."""
 
     def change(e: TirExpr) -> TirExpr:
-        is_product = isinstance(e, BufferLoad) and e.buffer is product
-        return block[row, e.indices[-1]] if is_product else e
+        if not isinstance(e, BufferLoad) or e.buffer is not product:
+            return e
+        return block[row, e.indices[-1]]
 
     return replace(stage, value=rewrite(stage.value, change))
