@@ -67,10 +67,11 @@ class Loads:
         return math.fsum([cut.seconds, *map(self.seconds.__getitem__, cut.leaves)])
 
     def lightest_beside(self, cut: Cut, others: Sequence[Cut]) -> int:
-        """The index of the one of `others` that adds the least weight: loads are shared."""
-        loaded = frozenset(cut.leaves)
+        """The index of the one of `others` that adds the least weight: what both need is shared."""
+        loaded, computed = frozenset(cut.leaves), cut.terms
         added = [
-            other.seconds + sum([self.seconds[k] for k in other.leaves if k not in loaded])
+            sum([self.seconds[k] for k in other.leaves if k not in loaded])
+            + sum([term.seconds for term, _ in other.steps if term.owner not in computed])
             for other in others
         ]
         return added.index(min(added))

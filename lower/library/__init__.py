@@ -13,6 +13,7 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 from relax_egraph.lower.library.attention import attention
 from relax_egraph.lower.library.maps import ELEMENTWISE, MOVES, elementwise, movement
+from relax_egraph.lower.library.matmul_rows import matmul_rows
 from relax_egraph.lower.library.operators import ROWS, schedule_of_operator, schedule_of_own
 from relax_egraph.lower.library.products import CONVOLUTIONS, contraction, convolution, product
 from relax_egraph.lower.library.proofs import ATTENTION, agrees
@@ -67,7 +68,7 @@ class Library:
         if len(kernel.steps) == 1:
             return _single(kernel, kernel.steps[0])
         if "matmul" in names:
-            return product(kernel)
+            return matmul_rows(kernel) if names & CHAINED else product(kernel)
         return rows(kernel) if names & CHAINED else elementwise(kernel)
 
     def may_grow(self, operators: frozenset[str]) -> bool:

@@ -35,6 +35,11 @@ def _reads_along_rows(step: Step) -> bool:
     return step.op.name != "strided_slice" or dict(step.attrs)["strides"] in (None, ones(step))
 
 
+def is_map(kernel: Kernel, step: Step) -> bool:
+    """Whether each element of the result is computed from one of each operand, where it lies."""
+    return step.op.elementwise or step.op.name == "broadcast_to" or is_slice_of_input(kernel, step)
+
+
 def is_slice_of_input(kernel: Kernel, step: Step) -> bool:
     """Whether `step` reads a part of an input in place."""
     return step.op.name == "strided_slice" and step.values[0] < len(kernel.inputs)

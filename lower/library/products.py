@@ -1,15 +1,20 @@
 """Kernels of a single matrix product or convolution, with maps of its result."""
 
+from dataclasses import dataclass
+
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
 from relax_egraph.ir.struct_info import Shape
-from relax_egraph.lower.library.maps import is_slice_of_input
+from relax_egraph.lower.library.maps import is_map
 from relax_egraph.lower.library.operators import ROWS, schedule_of_operator
 from relax_egraph.lower.library.proofs import numbered, same, shape_of
 
 NARROW = ("int8", "bfloat16")
 """The storage dtypes of a right operand that a product widens to float32 while reading it."""
+
+BANDWIDTH = 0.8
+"""The share of peak bandwidth of a product with its maps."""
 
 PLAIN = Schedule("generic", flops=0.02, bandwidth=0.2)
 
@@ -19,6 +24,28 @@ def product(kernel: Kernel) -> Schedule | None:
 
     The right input may be narrow.
     """
+    p = product_of_inputs(kernel)
+    if p is None or not _is_followed(kernel, p.value):
+        return None
+    return Schedule("matmul", share_of_product(p), BANDWIDTH)
+
+
+@dataclass(frozen=True, slots=True)
+class InnerProduct:
+    """A matrix product in a kernel: the `value` that it computes, and its sizes.
+
+    `right` is the dtype of the right operand as it is stored.
+    """
+
+    value: int
+    shape: Shape
+    rows: Dim
+    depth: Dim
+    right: str | None
+
+
+def product_of_inputs(kernel: Kernel) -> InnerProduct | None:
+    """The only product of `kernel`, if it is one of float32 inputs; the right one may be narrow."""
     products = [(v, s) for v, s in numbered(kernel) if s.op.name == "matmul"]
     if len(products) != 1:
         return None
@@ -27,13 +54,12 @@ def product(kernel: Kernel) -> Schedule | None:
     read = (left, _narrow(kernel, right))
     if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in read):
         return None
-    if product.struct_info.dtype != "float32" or len(shape_of(kernel, product.values[1])) < 2:
-        return None
-    if not _is_followed(kernel, value):
+    if product.struct_info.dtype != "float32" or len(shape_of(kernel, right)) < 2:
         return None
     if not shape or shape[-1] == 1:
         return None
-    return _product_schedule(shape, _rows_of(kernel, product), kernel.info(read[1]).dtype)
+    depth = shape_of(kernel, left)[-1]
+    return InnerProduct(value, shape, _rows_of(kernel, product), depth, kernel.info(read[1]).dtype)
 
 
 def _narrow(kernel: Kernel, value: int) -> int:
@@ -74,29 +100,24 @@ def contraction(kernel: Kernel, step: Step) -> Schedule:
 
 def _is_followed(kernel: Kernel, value: int) -> bool:
     """Whether all other steps are maps, and those that depend on `value` have its shape."""
-    shape = shape_of(kernel, value)
+    shape, below = shape_of(kernel, value), dependents(kernel, value)
     for number, step in numbered(kernel):
         if number == value:
             continue
-        moved = step.op.name == "broadcast_to" or is_slice_of_input(kernel, step)
-        if not step.op.elementwise and not moved:
+        if not is_map(kernel, step):
             return False
-        if not same(shape_of(kernel, number), shape) and value in _below(kernel, number):
+        if number in below and not same(shape_of(kernel, number), shape):
             return False
-    return all(o == value or value in _below(kernel, o) for o in kernel.outputs)
+    return all(o == value or o in below for o in kernel.outputs)
 
 
-def _below(kernel: Kernel, value: int) -> set[int]:
-    """The values that `value` depends on."""
+def dependents(kernel: Kernel, value: int) -> frozenset[int]:
+    """The values that depend on `value`."""
     values: set[int] = set()
-    todo = [value]
-    while todo:
-        step = kernel.step(todo.pop())
-        for operand in step.values if step else ():
-            if operand not in values:
-                values.add(operand)
-                todo.append(operand)
-    return values
+    for number, step in numbered(kernel):
+        if any(v == value or v in values for v in step.values):
+            values.add(number)
+    return frozenset(values)
 
 
 def _rows_of(kernel: Kernel, product: Step) -> Dim:
@@ -128,8 +149,9 @@ bfloat16 is 1.81, 1.29, 1.00, 0.98, 0.95 for 1, 16, 64, 128 and 512 rows; for in
 FEW_ROWS = 128
 
 
-def _product_schedule(shape: Shape, rows: Dim, right: str | None) -> Schedule:
-    columns = shape[-1]
+def share_of_product(p: InnerProduct) -> float:
+    """The share of peak arithmetic of a product, by its sizes."""
+    columns, rows, right = p.shape[-1], p.rows, p.right
     few, many = _WIDENED.get(str(right), (1.0, 1.0))
     flops = 0.9 * (many if isinstance(rows, int) and rows > FEW_ROWS else few)
     for most, share in _MEASURED_NARROW_ROWS if right in NARROW else _MEASURED_ROWS:
@@ -139,4 +161,4 @@ def _product_schedule(shape: Shape, rows: Dim, right: str | None) -> Schedule:
         if isinstance(columns, int) and columns <= most:
             used = max(columns, 1)
             flops = min(flops, share * used / (-(-used // 16) * 16))
-    return Schedule("matmul", flops, 0.8)
+    return flops

@@ -1,7 +1,7 @@
 """Kernels of reductions and of maps of their results, row by row."""
 
 from relax_egraph.ir.kernel import Kernel, Schedule, Step
-from relax_egraph.lower.library.maps import is_slice_of_input
+from relax_egraph.lower.library.maps import is_map
 from relax_egraph.lower.library.operators import ROWS
 from relax_egraph.lower.library.proofs import numbered, same, shape_of
 
@@ -11,11 +11,7 @@ CHAINED = frozenset({"sum", "max", "min", "mean", "nn.softmax"})
 
 def rows(kernel: Kernel) -> Schedule | None:
     """The schedule of reductions over trailing axes, and maps, with the same leading axes."""
-    depths = set(
-        _depth(kernel, s)
-        for s in kernel.steps
-        if not s.op.elementwise and s.op.name != "broadcast_to" and not is_slice_of_input(kernel, s)
-    )
+    depths = set(reduced_depth(kernel, s) for s in kernel.steps if not is_map(kernel, s))
     depth = depths.pop() if len(depths) == 1 else None
     if depth is None:
         return None
@@ -53,7 +49,7 @@ def _reduced(kernel: Kernel, step: Step) -> set[int] | None:
     return {int(a) % rank for a in axis} if isinstance(axis, tuple) else set(range(rank))
 
 
-def _depth(kernel: Kernel, step: Step) -> int | None:
+def reduced_depth(kernel: Kernel, step: Step) -> int | None:
     """The number of leading axes of a reduction over all others; else ``None``."""
     rank = len(shape_of(kernel, step.values[0]))
     reduced = _reduced(kernel, step)

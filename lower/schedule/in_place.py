@@ -1,10 +1,10 @@
 """Products that read both operands in place, which may be strided."""
 
-from relax_egraph.lower.schedule.cut import cut
-from relax_egraph.lower.schedule.epilogue import Epilogue
+from relax_egraph.lower.schedule.cut import Cut, cut
+from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import parallel
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.lower.schedule.product import bound_load
+from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
 from relax_egraph.tir.expr import BufferLoad, TirExpr, from_dim
 from relax_egraph.tir.stmt import Stmt
@@ -19,10 +19,14 @@ def in_place(epilogue: Epilogue, names: Names) -> Stmt:
     batch, values = names.renamed(p.batch, "b")
     rows = cut_rows(p, names)
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
+    body = block(epilogue, right_in_place(p, columns, values), rows, columns, values, names)
+    return parallel((*batch, *rows.blocks, *columns.blocks), body)
+
+
+def right_in_place(p: Product, columns: Cut, values: Point) -> RightOperand:
+    """The right operand of a block of `columns`, where it lies, for a point of the batch."""
 
     def row(k: TirExpr) -> BufferLoad:
         return bound_load(p.b, {**values, p.column.var: columns.start, **p.at_depth(k)})
 
-    right = RightOperand(row, from_dim(p.b_step), PIECE)
-    body = block(epilogue, right, rows, columns, values, names)
-    return parallel((*batch, *rows.blocks, *columns.blocks), body)
+    return RightOperand(row, from_dim(p.b_step), PIECE)

@@ -7,8 +7,8 @@ a product reads memory sequentially.  The last strip is only as wide as necessar
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.schedule.cut import cut
-from relax_egraph.lower.schedule.epilogue import Epilogue
+from relax_egraph.lower.schedule.cut import Cut, cut
+from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
@@ -92,6 +92,15 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
     batch, values = names.renamed(p.batch, "b")
     rows = cut_rows(p, names)
     columns = cut(p.column.extent, panels.width, "jo", names)
+    right = packed_right(p, panels, packed, rows, columns, values)
+    body = block(epilogue, right, rows, columns, values, names)
+    return parallel((*batch, *rows.blocks, *columns.blocks), body)
+
+
+def packed_right(
+    p: Product, panels: Panels, packed: Buffer, rows: Cut, columns: Cut, values: Point
+) -> RightOperand:
+    """The strip of `packed` that a block reads, for the `values` of the batch."""
     matrix: TirExpr = ZERO
     for axis, move in zip(p.batch, _batch_moves(p), strict=True):
         assert isinstance(move, int)
@@ -106,6 +115,4 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
         return packed[at] if panels.count == 1 else packed[matrix, at]
 
     piece = PIECE if rows.size > 1 else panels.depth
-    right = RightOperand(row, step, piece, follows=True)
-    body = block(epilogue, right, rows, columns, values, names)
-    return parallel((*batch, *rows.blocks, *columns.blocks), body)
+    return RightOperand(row, step, piece, follows=True)

@@ -4,7 +4,7 @@ All stages run in common row loops.  A value for each row is in a local scalar; 
 that is used again is in the row of the result that will overwrite it, or in a buffer of one row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
@@ -18,7 +18,7 @@ from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite
-from relax_egraph.tir.stmt import PrimFunc, TirBlock
+from relax_egraph.tir.stmt import LoopKind, PrimFunc, Stmt, TirBlock
 
 LARGEST_LOCAL = 2048
 """The maximal elements of a row buffer on the stack."""
@@ -32,17 +32,43 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     depth = row_depth(stages)
     if depth is None:
         return None
-    names = Names.beside(function)
-    rows = [Axis(names.var("r"), a.extent) for a in stages[0].axes[:depth]]
-    homes = _homes(stages, function.outputs, depth)
-    inside = [_of_row(s, rows, homes) for s in stages]
-    row_loops_ = [r for r in rows if r.extent != 1]
-    body = row_loops(inside, names, "serial" if row_loops_ else "parallel")
-    own = tuple(h.buffer for h in homes.values() if h.is_new)
-    block = TirBlock("row", (), body, allocs=own)
-    nest = parallel(row_loops_, block)
+    nest = all_rows(stages, stages[0].axes[:depth], function.outputs, Names.beside(function))
     whole = assemble(function, "rows", [nest])
     return streaming(whole, stages, ahead=len(stages) > 1)
+
+
+def all_rows(
+    stages: Sequence[Stage],
+    axes: Sequence[Axis],
+    outputs: Sequence[Buffer],
+    names: Names,
+    taken: Sequence[Buffer] = (),
+) -> Stmt:
+    """`stages`, whose leading axes are like `axes`, in a parallel loop over their rows."""
+    rows = [Axis(names.var("r"), a.extent) for a in axes]
+    loops = [r for r in rows if r.extent != 1]
+    place = [ZERO if r.extent == 1 else r.var for r in rows]
+    outer: LoopKind = "serial" if loops else "parallel"
+    return parallel(loops, one_row(stages, place, outputs, names, outer, taken))
+
+
+def one_row(
+    stages: Sequence[Stage],
+    place: Sequence[TirExpr],
+    outputs: Sequence[Buffer],
+    names: Names,
+    outer: LoopKind = "serial",
+    taken: Sequence[Buffer] = (),
+) -> Stmt:
+    """The row of `stages` at `place`, the values of their leading axes.
+
+    Intermediates are stored in unused rows of `outputs`, but not in those of `taken`.  Loops with
+    independent iterations are of kind `outer`.
+    """
+    homes = _homes(stages, outputs, len(place), taken)
+    inside = [_of_row(s, place, homes) for s in stages]
+    own = tuple(h.buffer for h in homes.values() if h.is_new)
+    return TirBlock("row", (), row_loops(inside, names, outer), allocs=own)
 
 
 def row_depth(stages: Sequence[Stage]) -> int | None:
@@ -51,20 +77,29 @@ def row_depth(stages: Sequence[Stage]) -> int | None:
     for s in stages:
         if s.reduction is not None:
             depth = max([depth, *(k + 1 for k, a in enumerate(s.axes) if a.extent != 1)])
+    return depth if are_in_rows(stages, depth) else None
+
+
+def are_in_rows(stages: Sequence[Stage], depth: int, source: Stage | None = None) -> bool:
+    """Whether `stages` are alike in `depth` leading axes, and read only their own row.
+
+    This holds for a `source` of their values, too, whatever it is computed from.
+    """
     if any(len(s.axes) < depth for s in stages):
-        return None
-    rows = stages[0].axes[:depth]
+        return False
+    sources = stages if source is None else (source, *stages)
+    rows = sources[0].axes[:depth]
     for s in stages:
         own = s.axes[:depth]
         if not all(dims.equal(a.extent, b.extent) for a, b in zip(rows, own, strict=True)):
-            return None
-        if not all(_stays_in_row(s, other, depth) for other in stages):
-            return None
+            return False
+        if not all(_stays_in_row(s, other, depth) for other in sources):
+            return False
         if s.reduction and any(a.extent != 1 for a in s.axes[depth:]):
-            return None
+            return False
         if s.reduction and own and along_row(s, own[-1], s.reduction.axes[-1]):
-            return None
-    return depth
+            return False
+    return True
 
 
 def _stays_in_row(stage: Stage, other: Stage, depth: int) -> bool:
@@ -84,16 +119,18 @@ class _Home:
     is_new: bool
 
 
-def _homes(stages: Sequence[Stage], outputs: Sequence[Buffer], depth: int) -> dict[int, _Home]:
+def _homes(
+    stages: Sequence[Stage], outputs: Sequence[Buffer], depth: int, taken: Sequence[Buffer]
+) -> dict[int, _Home]:
     homes: dict[int, _Home] = {}
-    lent: set[int] = set()
+    lent = {id(b) for b in taken}
     for place, stage in enumerate(stages):
         if any(stage.buffer is b for b in outputs):
             continue
         shape = tuple(a.extent for a in stage.axes[depth:] if a.extent != 1)
         elements = dims.product(shape)
         fits = isinstance(elements, int) and elements <= LARGEST_LOCAL
-        lender = None if fits else _lender(stages, place, outputs, lent)
+        lender = None if fits else lender_of(stages, place, outputs, lent)
         if lender is not None:
             lent.add(id(lender))
             homes[id(stage.buffer)] = _Home(lender, is_new=False)
@@ -105,10 +142,13 @@ def _homes(stages: Sequence[Stage], outputs: Sequence[Buffer], depth: int) -> di
     return homes
 
 
-def _lender(
-    stages: Sequence[Stage], place: int, outputs: Sequence[Buffer], lent: set[int]
+def lender_of(
+    stages: Sequence[Stage], place: int, outputs: Sequence[Buffer], lent: Collection[int] = ()
 ) -> Buffer | None:
-    """An output whose row is unused between stage `place` and the last use of its result."""
+    """An output whose row is unused between stage `place` and the last use of its result.
+
+    `lent` are the identities of outputs that are used otherwise.
+    """
     stage = stages[place]
     last = max(k for k, s in enumerate(stages) if s.reads(stage.buffer))
     for later in stages[last:]:
@@ -126,14 +166,11 @@ def _lender(
     return None
 
 
-def _of_row(stage: Stage, rows: Sequence[Axis], homes: dict[int, _Home]) -> Stage:
+def _of_row(stage: Stage, place: Sequence[TirExpr], homes: dict[int, _Home]) -> Stage:
     """`stage` inside the row loops, with intermediates at their locations."""
-    depth = len(rows)
+    depth = len(place)
     inner_axes = [k for k, a in enumerate(stage.axes) if k >= depth and a.extent != 1]
-    values: dict[TirVar, TirExpr] = {
-        a.var: ZERO if row.extent == 1 else row.var
-        for a, row in zip(stage.axes, rows, strict=False)
-    }
+    values = {a.var: at for a, at in zip(stage.axes, place, strict=False)}
 
     def at_home(buffer: Buffer, indices: tuple[TirExpr, ...]) -> BufferLoad:
         home = homes.get(id(buffer))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
+from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.intrinsics.gemm import name_of
 from relax_egraph.lower.schedule.cut import Cut, cut, cut_sum
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
@@ -17,17 +18,24 @@ from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 BLOCK_ROWS = 96
 """The rows of a block: whole tiles, which for a depth of 1024 take 384 KiB of the second cache."""
 
+TILE_ROWS = 6
+"""The rows of the micro-kernel."""
+
 BLOCK_COLUMNS = 64
 """The columns of a block: a multiple of the width of the micro-kernel."""
 
 
 def cut_rows(p: Product, names: Names) -> Cut:
     """The rows in blocks, which are about equally tall if the number of rows is constant."""
-    rows = p.row.extent if p.row else 1
-    if isinstance(rows, int) and rows > BLOCK_ROWS:
-        even = -(-rows // -(-rows // BLOCK_ROWS))
-        return cut(rows, min(BLOCK_ROWS, -(-even // 6) * 6), "io", names)
-    return cut(rows, BLOCK_ROWS, "io", names)
+    return cut_evenly(p.row.extent if p.row else 1, BLOCK_ROWS, names)
+
+
+def cut_evenly(rows: Dim, size: int, names: Names) -> Cut:
+    """`rows` in blocks of at most `size`, which are whole tiles if `size` is."""
+    if isinstance(rows, int) and rows > size:
+        even = -(-rows // -(-rows // size))
+        size = min(size, -(-even // TILE_ROWS) * TILE_ROWS)
+    return cut(rows, size, "io", names)
 
 
 def _cut_depth(p: Product, size: int, names: Names) -> Cut:
@@ -67,21 +75,38 @@ def block(
     Without an epilogue it is computed in the output.
     """
     p = epilogue.product
+    corner = {**batch, **p.point(rows.start, columns.start)}
+    if not epilogue.rest:
+        return fill(p, right, rows, columns, batch, target_of(p, corner), p.c_row, names)
+    tile = Buffer(names.fresh("tile"), (rows.size, columns.size), "float32", "local")
+    filled = fill(p, right, rows, columns, batch, tile[0, 0], columns.size, names)
+    stores = epilogue.over(tile, rows, columns, batch, names)
+    return TirBlock("tile", (), seq(filled, stores), allocs=(tile,))
+
+
+def fill(
+    p: Product,
+    right: RightOperand,
+    rows: Cut,
+    columns: Cut,
+    batch: Point,
+    place: BufferLoad,
+    place_row: Dim,
+    names: Names,
+) -> Stmt:
+    """A block of the product over the whole depth, stored from `place` on.
+
+    The rows of the block are `place_row` elements apart.
+    """
     pieces = _cut_depth(p, right.piece, names)
     corner = {**batch, **p.point(rows.start, columns.start)}
     a, b = bound_load(p.a, {**corner, **p.at_depth(pieces.start)}), right.row(pieces.start)
     turns: list[TirExpr] = [axis.var for axis in (*p.over, *pieces.blocks)]
     adds = binary("min", 1, reduce(operator.add, turns)) if turns else ZERO
     ahead = pieces.count * right.step if right.follows else ZERO
-    tile = Buffer(names.fresh("tile"), (rows.size, columns.size), "float32", "local")
-    c, c_row = (tile[0, 0], columns.size) if epilogue.rest else (target_of(p, corner), p.c_row)
-    strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, from_dim(c_row))
+    strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, from_dim(place_row))
     size = (rows.count, columns.count, pieces.count)
-    places = tuple((load.buffer, load.indices) for load in (a, b, c))
+    places = tuple((load.buffer, load.indices) for load in (a, b, place))
     call = TensorIntrinsic(name_of(b.buffer.dtype), places, (*strides, *size, adds, ahead))
     turn = around(pieces.blocks, call)
-    fill = around(p.over, turn if right.prepare is None else seq(right.prepare, turn))
-    if not epilogue.rest:
-        return fill
-    stores = epilogue.over(tile, rows, columns, batch, names)
-    return TirBlock("tile", (), seq(fill, stores), allocs=(tile,))
+    return around(p.over, turn if right.prepare is None else seq(right.prepare, turn))

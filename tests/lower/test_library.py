@@ -6,6 +6,7 @@ import pytest
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Call, Constant, Expr, ShapeExpr, Tuple, Var, const
 from relax_egraph.ir.kernel import Kernel, Schedule
 from relax_egraph.ir.struct_info import Shape
@@ -112,6 +113,29 @@ def product_and_map() -> Kernel:
     x, w = d.tensor(N, K), d.tensor(K, M)
     product = d.do("matmul", x, w)
     return d.kernel(product, d.do("nn.relu", product))
+
+
+def product_and_softmax(depth: Dim = K, columns: Dim = M) -> Kernel:
+    d = Draft()
+    x, w, scale = d.tensor(2, N, depth), d.tensor(depth, columns), d.scalar(0.125)
+    return d.kernel(d.do("nn.softmax", d.do("multiply", d.do("matmul", x, w), scale), axis=-1))
+
+
+def product_and_rms_norm() -> Kernel:
+    """Both the sum with a residual and its norm are results."""
+    d = Draft()
+    x, w, r, g, eps = d.tensor(N, K), d.tensor(K, M), d.tensor(N, M), d.tensor(M), d.scalar(1e-5)
+    added = d.do("add", d.do("matmul", x, w), r)
+    square = d.do("mean", d.do("multiply", added, added), axis=(1,), keepdims=True)
+    scaled = d.do("multiply", added, d.do("rsqrt", d.do("add", square, eps)))
+    return d.kernel(added, d.do("multiply", scaled, g))
+
+
+def sum_of_product() -> Kernel:
+    d = Draft()
+    x, w, b, y = d.tensor(N, K), d.tensor(K, M), d.tensor(M), d.tensor(N)
+    biased = d.do("add", d.do("matmul", x, w), d.do("exp", b))
+    return d.kernel(d.do("multiply", d.do("sum", biased, axis=(1,)), y))
 
 
 def softmax() -> Kernel:
@@ -246,6 +270,10 @@ ACCEPTED: dict[str, tuple[Kernel, str]] = {
     "dense gelu residual": (dense_gelu_residual(), "matmul"),
     "dense of a computed bias": (dense_of_computed_bias(), "matmul"),
     "product and map": (product_and_map(), "matmul"),
+    "product and softmax": (product_and_softmax(), "matmul_rows"),
+    "softmax of 4096 columns": (product_and_softmax(768, 4096), "matmul_rows"),
+    "product and rms norm": (product_and_rms_norm(), "matmul_rows"),
+    "sum of a product": (sum_of_product(), "matmul_rows"),
     "float64 matmul": (matmul((N, K), (K, M), "float64"), "generic"),
     "column vector": (matmul((N, K), (K,)), "rows"),
     "softmax": (softmax(), "rows"),
@@ -354,6 +382,17 @@ def test_few_rows_and_few_columns_reach_a_smaller_share_of_peak() -> None:
     found = [library.schedule_of(matmul((m, 64), (64, n))) for m, n in shapes]
 
     assert [s and s.flops for s in found] == [0.9, 0.35, 0.2, 0.6, 0.375, 0.0375]
+
+
+def test_a_product_and_its_rows_cost_the_arithmetic_of_both() -> None:
+    library = Library()
+    depths = (16, 64, 768, K)
+
+    schedules = [library.schedule_of(product_and_softmax(depth, 256)) for depth in depths]
+
+    # A scaled softmax: 30 flops at half of peak, beside those of the product at 0.9.
+    exact = [(2 * k + 30) / (2 * k / 0.9 + 30 / 0.5) for k in (16, 64, 768)]
+    assert [s and s.flops for s in schedules] == [*map(pytest.approx, exact), 0.9]
 
 
 def test_a_transposing_read_is_slow() -> None:

@@ -148,8 +148,34 @@ def product_that_broadcasts(d: Draft) -> list[int]:
     return [d.do("add", d.do("matmul", x, w), y)]
 
 
-def product_then_reduction(d: Draft) -> list[int]:
+def product_then_reduction_of_columns(d: Draft) -> list[int]:
     x, w = d.tensor(N, K), d.tensor(K, M)
+    return [d.do("nn.softmax", d.do("matmul", x, w), axis=0)]
+
+
+def product_then_reduction_of_the_batch(d: Draft) -> list[int]:
+    x, w = d.tensor(4, N, K), d.tensor(4, K, M)
+    return [d.do("sum", d.do("matmul", x, w), axis=(1, 2))]
+
+
+def product_then_rows_that_turn_to_columns(d: Draft) -> list[int]:
+    x, w = d.tensor(N, K), d.tensor(K, N)
+    product = d.do("matmul", x, w)
+    return [d.do("add", product, d.do("sum", product, axis=(1,)))]
+
+
+def product_with_rows_beyond_the_cache(d: Draft) -> list[int]:
+    x, w = d.tensor(N, K), d.tensor(K, 4097)
+    return [d.do("nn.softmax", d.do("matmul", x, w))]
+
+
+def product_beside_a_reduction(d: Draft) -> list[int]:
+    x, w, r = d.tensor(N, K), d.tensor(K, M), d.tensor(N, M)
+    return [d.do("add", d.do("matmul", x, w), d.do("max", r, axis=(1,), keepdims=True))]
+
+
+def product_of_doubles_then_reduction(d: Draft) -> list[int]:
+    x, w = d.tensor(N, K, dtype="float64"), d.tensor(K, M, dtype="float64")
     return [d.do("nn.softmax", d.do("matmul", x, w))]
 
 
@@ -232,7 +258,12 @@ REFUSED: list[Callable[[Draft], list[int]]] = [
     attention_also_in_another_order,
     join_and_map,
     product_that_broadcasts,
-    product_then_reduction,
+    product_then_reduction_of_columns,
+    product_then_reduction_of_the_batch,
+    product_then_rows_that_turn_to_columns,
+    product_with_rows_beyond_the_cache,
+    product_beside_a_reduction,
+    product_of_doubles_then_reduction,
     product_beside_map,
     product_of_doubles_with_map,
     product_with_column_and_map,

@@ -218,6 +218,21 @@ def test_the_report_names_the_functions_that_were_read_and_the_rules_of_their_ke
 
     assert [str(step) for step in explained.steps] == ["read_loops: softmax, main"]
     assert explained.rules["softmax-written-out"] == 1
+    assert sum(census(explained.module).kernels.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("pair", "kernels"),
+    [
+        ("a softmax after a product", 1),
+        ("a function between products", 2),
+        ("loops without blocks", 1),
+    ],
+)
+def test_a_function_runs_in_the_kernel_of_a_product(pair: str, kernels: int) -> None:
+    best = rx.optimize(rx.parse(PAIRS[pair][0]))
+
+    assert sum(census(best).kernels.values()) == kernels
 
 
 def test_the_step_can_be_left_out() -> None:
