@@ -45,7 +45,7 @@ def kernel_set(compiled: CompiledKernels) -> KernelSet:
     """The kernel set of `compiled`, which `compiled_kernels` reads."""
     target, objects = compiled.target, tuple(compiled.objects.values())
     head = {
-        "system": sys.platform,
+        "system": target.system,
         "target": [*(target.cpu, sorted(target.features), target.vector_bits, target.architecture)],
         "objects": [[name, len(data)] for name, data in compiled.objects.items()],
         "kernels": [

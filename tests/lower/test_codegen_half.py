@@ -11,13 +11,10 @@ from relax_egraph.tir.expr import Buffer, Cast, Imm, Intrinsic, TirExpr, TirVar
 from relax_egraph.tir.interpret import interpret
 from relax_egraph.tir.scalar import cast
 from relax_egraph.tir.stmt import LoopKind, PrimFunc, Store, seq
-from tests.support.kernels import SIZES, Array, buffer, loop, n, run, sample
+from tests.support.kernels import SIZES, Array, buffer, loop, n, run, runs_here, sample
 
-TARGETS = [
-    target
-    for target in (host(), portable("avx2", "fma", "f16c"), portable("avx2", "fma"), portable())
-    if target.features <= host().features
-]
+PORTABLE = (portable("avx2", "fma", "f16c"), portable("avx2", "fma"), portable())
+TARGETS = [target for target in (host(), *PORTABLE) if runs_here(target)]
 """Processors that convert ``float16``, and those that do not."""
 
 i = TirVar("i")
