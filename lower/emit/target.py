@@ -100,7 +100,7 @@ def host() -> Target:
     return Target(llvm.get_host_cpu_name(), features, vector_bits(features))
 
 
-ANY = Target("portable", frozenset(), 256, "any")
+ANY = Target("portable", frozenset(), 256, "any", "any")
 """The target of text that may become machine code of any processor.
 
 It has no optional instructions; products and sums are fused if that is one instruction.  Vectors

@@ -7,7 +7,7 @@ from relax_egraph.lower.emit.target import Target, this_architecture, this_syste
 SYSTEMS = {
     "linux": "unknown-linux-gnu",
     "darwin": "apple-macosx11.0.0",
-    "win32": "pc-windows-msvc",
+    "win32": "pc-windows-msvc-elf",
 }
 """The systems that code can be compiled for on another one, and the rest of the triple of each."""
 

@@ -10,7 +10,7 @@ import llvmlite
 
 from relax_egraph.base.sources import sources_in
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.jit.machine_code import OPTIONS, machine_of
+from relax_egraph.lower.jit.machine_code import OPTIONS
 from relax_egraph.lower.jit.object_cache import digest
 
 _PARTS = ("codegen", "emit", "intrinsics", "jit", "runtime")
@@ -25,5 +25,6 @@ def compiler_version(target: Target) -> str | None:
     if sources is None:
         return None
     llvm = f"llvmlite {llvmlite.__version__}"
-    settings = (llvm, *machine_of(target), str(target.vector_bits), OPTIONS)
+    place = (target.cpu, target.feature_text, target.architecture, target.system)
+    settings = (llvm, *place, str(target.vector_bits), OPTIONS)
     return digest(*sources, *settings)
