@@ -22,13 +22,14 @@ _RELOCATION = struct.Struct("<II")
 
 _MAGIC, _OBJECT = 0xFEEDFACF, 1
 _PROCESSORS = {"x86_64": (0x01000007, 3), "aarch64": (0x0100000C, 0)}
-_KINDS = {"x86_64": {1, 2}, "aarch64": {2, 3, 4}}
-"""The known relocations: of x86-64 those of signed distances and of branches, of AArch64 those of
-branches, of pages and of offsets within pages; each changes 4 bytes."""
+_KINDS = {"x86_64": {1, 2, 3}, "aarch64": {2, 3, 4, 5, 6}}
+"""The known relocations: of x86-64 signed distances, branches, and loads of addresses; of AArch64
+branches, pages and offsets within pages, and the same for loads of addresses.  Each changes 4
+bytes."""
 
 _SEGMENT_COMMAND, _SYMTAB_COMMAND = 0x19, 0x2
-_OTHER_COMMANDS = {0xB: 80, 0x2E: 16, 0x24: 16, 0x32: 24}
-"""Commands that say nothing that is needed, and their sizes: ranges of symbols, hints, versions."""
+_OTHER_COMMANDS = {0xB: 80, 0x24: 16, 0x29: 16, 0x2E: 16, 0x32: 24}
+"""Commands that say nothing that is needed, and their sizes: ranges, hints and versions."""
 
 _SECTIONS = re.compile(rb"__TEXT,(__text|__const|__literal(4|8|16))|__DATA,__const")
 _NAME = re.compile(r"(_|ltmp|l_?|L)[A-Za-z0-9_.$]*")

@@ -14,7 +14,7 @@ from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.runtime.systems.linux import Linux
+from relax_egraph.lower.runtime.systems.linux import LINUX
 from relax_egraph.lower.runtime.systems.posix import DARWIN
 from relax_egraph.lower.runtime.systems.windows import Windows
 
@@ -61,5 +61,5 @@ _SYSTEMS: Mapping[str, System] = {"darwin": DARWIN, "win32": Windows()}
 def system_of(target: Target) -> System | None:
     """The code for the system of `target`; ``None`` if there is none."""
     if target.system == "linux":
-        return Linux.on(target.architecture)
+        return LINUX.get(target.architecture)
     return _SYSTEMS.get(target.system)

@@ -6,16 +6,12 @@ leaves it.
 """
 
 from dataclasses import dataclass
-from typing import Self
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I32, I64, PTR, Module
 from relax_egraph.lower.runtime.synchronization import atomic_load, atomic_store
 from relax_egraph.lower.runtime.systems.posix import Posix
-
-_FUTEX = {"x86_64": 202, "aarch64": 98}
-"""The number of the system call, by architecture."""
 
 _WAIT, _WAKE = 128, 129
 """The operations of a futex that threads of this process alone use."""
@@ -28,12 +24,6 @@ class Linux(Posix):
     """`futex` is the number of the system call."""
 
     futex: int
-
-    @classmethod
-    def on(cls, architecture: str) -> Self | None:
-        """Linux on processors of `architecture`."""
-        number = _FUTEX.get(architecture)
-        return number and cls(clock=1, block=0, restore=2, futex=number) or None
 
     def define(self, module: Module) -> None:
         """Define ``now`` and ``leave``."""
@@ -92,3 +82,10 @@ def _define_leave(module: Module) -> None:
         size = f.const(I64, 8 * _MASK_WORDS)
         f.call_value("sched_setaffinity", I32, f.const(I32, 0), size, mask)
     f.finish()
+
+
+LINUX = {
+    architecture: Linux(clock=1, block=0, restore=2, futex=number)
+    for architecture, number in {"x86_64": 202, "aarch64": 98}.items()
+}
+"""Linux by architecture: the number of a system call depends on it."""
