@@ -71,6 +71,11 @@ class Target:
         """Whether a multiply-add takes a factor from any lane of a register."""
         return self.architecture == "aarch64"
 
+    @property
+    def has_extremes(self) -> bool:
+        """Whether minimum and maximum, which are NaN if an operand is, are one instruction."""
+        return self.architecture == "aarch64"
+
     def lacks(self, other: "Target") -> frozenset[str]:
         """The features of `other`, as far as kernels use them, that this target lacks."""
         return other.features - self.features - NOT_IN_KERNELS
