@@ -1,5 +1,6 @@
 # make demo    run the digit classifier, from rules to machine code
 # make test    run the tests
+# make test-aarch64   run the tests of kernels on AArch64, which qemu emulates
 # make lint    ruff and pyright
 # make bench   measure against numpy and whatever of `pip install -e .[bench]` is there, in one run
 #              ONLY=words of names   MODELS=folder of networks as lists of layers
@@ -10,6 +11,7 @@
 # make bench-depths EXPORTS=folder   export encoders of growing depth to it, once, and plan them
 # make bench-extract EGRAPHS=folder   extract the e-graphs of other tools
 # make bench-scripts TESTS=folder   read all modules in the sources of tests, such as TVM's
+# make bench-mca   expected cycles of inner loops on AArch64 (llvm-mca)
 # make conformance    run ONNX's public suite; what fails and why is in bench/onnx_conformance.json
 # make replay  all tests, with a proof of each optimization in them, replayed step by step
 # make docs    write the pages that are generated
@@ -24,13 +26,20 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-models bench-transformers bench-depths bench-extract bench-scripts conformance replay docs fuzz clean
+.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance replay docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
 
 test: .venv/installed
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz"
+
+AARCH64 := .venv-aarch64
+AARCH64_TESTS ?= tests/lower tests/ir/ops tests/vm
+
+test-aarch64:
+	sh tests/support/aarch64.sh $(AARCH64)
+	test ! -x $(AARCH64)/python || $(AARCH64)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" $(AARCH64_TESTS)
 
 fuzz: .venv/installed
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto --dist worksteal
@@ -42,6 +51,9 @@ lint: .venv/lint
 
 bench: .venv/installed
 	$(BIN)/python -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(MODELS),--models "$(MODELS)") $(if $(JSON),--json "$(JSON)") $(if $(SVG),--svg "$(SVG)")
+
+bench-mca: .venv/installed
+	$(BIN)/python -m bench.mca
 
 bench-models: .venv/installed
 	$(BIN)/python -m bench.models $(MODELS)
@@ -79,4 +91,4 @@ docs: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv .venv-aarch64 build dist *.egg-info

@@ -49,7 +49,7 @@ def rounded(value: Value, dtype: str) -> Value:
 
 
 def _converts(target: Target) -> bool:
-    return bool(target.features & {"f16c", "avx512f"})
+    return bool(target.features & {"f16c", "avx512f", "neon"})
 
 
 def _to_bfloat(size: Value) -> Value:

@@ -10,6 +10,8 @@ from relax_egraph.lower.emit.module_text import F32, F64
 def clamped(x: Value, low: float, high: float) -> Value:
     """`x` clamped to [`low`, `high`]; NaN stays NaN."""
     f = x.function
+    if f.module.target.has_extremes:
+        return f.minimum(f.maximum(x, low), high)
     x = f.select(f.compare("<", x, low), low, x)
     return f.select(f.compare(">", x, high), high, x)
 

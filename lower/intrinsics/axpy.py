@@ -43,7 +43,7 @@ def define_axpy_tile(module: Module, target: Target) -> None:
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth, adds = f.args
-    type, vectors = F32.of(target.lanes(32)), 4 if target.vector_bits == 512 else 2
+    type, vectors = F32.of(target.lanes(32)), 4 if target.vector_registers == 32 else 2
     with f.loop(0, (1 - adds) * heads * rows) as down, f.loop(0, columns, type.lanes) as along:
         place = f.address(c, down.index * c_row + along.index, F32)
         masked_store(f.const(type, 0), place, first_lanes(f, columns - along.index, type.lanes))

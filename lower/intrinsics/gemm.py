@@ -13,7 +13,6 @@ from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, IntrinsicEmitter, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.gemm_block import (
-    TALL,
     Block,
     define_block,
     narrow,
@@ -78,7 +77,7 @@ def _definition(dtype: str) -> IntrinsicEmitter:
 def _define_wide_strip(module: Module, blocks: tuple[Block, ...]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     f = Function(module, "gemm_wide", PARAMS, internal=True)
-    _blocks(f, blocks, *balanced(f, f.args[7], TALL))
+    _blocks(f, blocks, *balanced(f, f.args[7], blocks[0].rows))
     f.finish()
 
 

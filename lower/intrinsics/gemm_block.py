@@ -13,6 +13,7 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
+from relax_egraph.lower.intrinsics.left import Left, Read
 from relax_egraph.lower.intrinsics.row import ELEMENTS, Row
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)
@@ -22,10 +23,6 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PT
 `ahead_step` elements of `b`.
 """
 
-TALL = 6
-"""The maximal rows of a block as wide as a strip."""
-
-_WIDE_ROWS = (6, 5, 4, 3, 2, 1)
 _NARROW_ROWS = (4, 1)
 _BUSY = 8
 """The running sums that hide the latency of two multipliers of four cycles each."""
@@ -71,10 +68,12 @@ class Block:
 def wide(target: Target, dtype: str) -> tuple[Block, ...]:
     """Blocks as wide as a strip, the tallest first.
 
-    6 rows by 4 vectors of 512 bits fill 32 registers, by 2 vectors the 16 of other targets.
+    6 rows by 4 vectors fill 32 registers, by 2 vectors 16.  Factors that are lanes take a register
+    for each row, which leaves room for 5 rows by 4 vectors.
     """
-    vectors = 4 if target.vector_bits == 512 else 2
-    return tuple(Block(rows, vectors, target.lanes(32), dtype) for rows in _WIDE_ROWS)
+    tallest = 5 if target.multiplies_by_lane else 6
+    vectors = 4 if target.vector_registers == 32 else 2
+    return tuple(Block(rows, vectors, target.lanes(32), dtype) for rows in range(tallest, 0, -1))
 
 
 def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
@@ -82,7 +81,7 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
 
     A vector is read for so many rows that its cost is negligible.
     """
-    tallest = 12 if target.vector_bits == 512 else 8
+    tallest = 12 if target.vector_registers == 32 else 8
     lanes = target.lanes(32)
     return tuple(Block(rows, 1, lanes, dtype) for rows in (tallest, *_NARROW_ROWS))
 
@@ -102,14 +101,13 @@ def define_block(module: Module, block: Block) -> None:
     a_rows = [f.address(a, a_row * i if i else 0, F32) for i in range(block.rows)]
     c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
 
-    def step(at: _At, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
+    def step(at: _At, read: Read, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
         """The position of the next step, and the running sums after this one, by rows."""
         a_at, b_at, ahead_at = at
         terms = right.read(b_at)
         if block.rows >= _FEWEST_ROWS_AHEAD or block.dtype == "int8":
             _prefetch(ahead_at)
-        factors = [f.splat(f.load(f.address(p, a_at, F32), F32), block.lanes) for p in a_rows]
-        pairs = [(x, t) for x in factors for t in terms]
+        pairs = [(x, t) for x in read(a_at) for t in terms]
         following = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
         b_next = f.address(b_at, b_step, element)
         ahead_next = f.address(ahead_at, ahead_step, element)
@@ -117,22 +115,24 @@ def define_block(module: Module, block: Block) -> None:
 
     sums, start, sets = row.sums_at(c_rows, adds), (f.const(I64, 0), b, ahead), block.sets
     zeros = [f.const(F32.of(block.lanes), 0)] * size
-    unrolled = depth if sets == 1 else depth - f.binary("urem", depth, sets)
-    with f.loop(0, unrolled, sets, (*start, *sums, *zeros * (sets - 1))) as main:
+    left = Left(a_rows, a_step, block.lanes)
+    steps = max(sets, left.steps)
+    unrolled = depth if steps == 1 else left.whole(depth, steps)
+    with f.loop(0, unrolled, steps, (*start, *sums, *zeros * (sets - 1))) as main:
         a_at, b_at, ahead_at, *running = main.values
-        at, following = (a_at, b_at, ahead_at), list[Value]()
-        for first in range(0, size * sets, size):
-            at, after = step(at, running[first : first + size])
-            following += after
-        main.carry(*at, *following)
+        at = (a_at, b_at, ahead_at)
+        for k, read in enumerate(left.reads(a_at, steps)):
+            own = slice(k % sets * size, (k % sets + 1) * size)
+            at, running[own] = step(at, read, running[own])
+        main.carry(*at, *running)
     a_at, b_at, ahead_at, *running = main.results
     totals = running[:size]
     for first in range(size, size * sets, size):
         totals = [x + y for x, y in zip(totals, running[first : first + size], strict=True)]
-    if sets > 1:
+    if steps > 1:
         with f.loop(unrolled, depth, 1, (a_at, b_at, ahead_at, *totals)) as tail:
             a_at, b_at, ahead_at, *running = tail.values
-            at, after = step((a_at, b_at, ahead_at), running)
+            at, after = step((a_at, b_at, ahead_at), left.read, running)
             tail.carry(*at, *after)
         totals = list(tail.results[3:])
     row.write_all(c_rows, totals)

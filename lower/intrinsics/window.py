@@ -62,7 +62,7 @@ def define_window_tile(module: Module, target: Target) -> None:
 
 def _strips(target: Target) -> Sequence[tuple[int, int]]:
     """The maximal rows of a block and its vectors, from the widest strips to the narrowest."""
-    return ((6, 4), (8, 2), (8, 1)) if target.vector_bits == 512 else ((6, 2), (8, 1))
+    return ((6, 4), (8, 2), (8, 1)) if target.vector_registers == 32 else ((6, 2), (8, 1))
 
 
 def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:

@@ -4,10 +4,8 @@ The set for `ANY` holds LLVM texts, compressed together; they are compiled if no
 processor, see `rebuild.py`.
 """
 
-import ctypes
 import json
 import re
-import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +14,10 @@ from typing import Any, TypeGuard
 
 from relax_egraph.errors import ExecutableError
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.lower.emit.target import ANY, Target, host, this_architecture
+from relax_egraph.lower.emit.target import ANY, Target, host
 from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
-from relax_egraph.lower.jit.elf import symbols_of
+from relax_egraph.lower.jit.objects import symbols_of
+from relax_egraph.lower.jit.process import has_function
 from relax_egraph.lower.jit.rebuild import rebuilt
 from relax_egraph.lower.runtime.workspace import WORKSPACE_SYMBOLS
 from relax_egraph.vm.executable import KernelSet
@@ -33,9 +32,8 @@ _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The header of a kernel set; `system` is the platform its objects link on."""
+    """The header of a kernel set."""
 
-    system: str
     target: Target
     sizes: Mapping[str, int]
     kernels: Mapping[str, KernelInfo]
@@ -45,7 +43,7 @@ def kernel_set(compiled: CompiledKernels) -> KernelSet:
     """The kernel set of `compiled`, which `compiled_kernels` reads."""
     target, objects = compiled.target, tuple(compiled.objects.values())
     head = {
-        "system": sys.platform,
+        "system": target.system,
         "target": [*(target.cpu, sorted(target.features), target.vector_bits, target.architecture)],
         "objects": [[name, len(data)] for name, data in compiled.objects.items()],
         "kernels": [
@@ -69,7 +67,7 @@ def compiled_kernels(kernels: KernelSet) -> CompiledKernels:
     contents = _texts(kernels, head) if head.target == ANY else kernels.objects
     if list(map(len, contents)) != list(head.sizes.values()):
         raise _fault(kernels, "the sizes of objects differ from the head")
-    if head.system == "linux" and head.target != ANY:
+    if head.target != ANY:
         _check_symbols(kernels, head)
     objects = dict(zip(head.sizes, contents, strict=True))
     return CompiledKernels(head.target, objects, head.kernels)
@@ -106,7 +104,7 @@ def head_of(kernels: KernelSet) -> Head:
             "objects": [*objects],
             "kernels": [*entries],
         } if cpu == kernels.target and all(isinstance(f, str) for f in features):
-            target = Target(cpu, frozenset(features), bits, architecture)
+            target = Target(cpu, frozenset(features), bits, architecture, system)
         case _:
             raise _fault(kernels, "the head is invalid")
     sizes: dict[str, int] = {}
@@ -123,7 +121,7 @@ def head_of(kernels: KernelSet) -> Head:
         raise _fault(kernels, "the symbols differ from the head")
     if missing := sorted({info.symbol for info in infos.values()} - sizes.keys()):
         raise _fault(kernels, f"{missing[0]} is not defined")
-    return Head(system, target, sizes, infos)
+    return Head(target, sizes, infos)
 
 
 def _kernel(kernels: KernelSet, entry: Any) -> tuple[str, KernelInfo]:
@@ -146,8 +144,8 @@ def _lacking(head: Head) -> str:
     if head.target == ANY:
         return "to be compiled"
     here = host()
-    if (head.system, head.target.architecture) != (sys.platform, here.architecture):
-        return f"{head.system} on {head.target.architecture}"
+    if not _is_of(here, head.target):
+        return f"{head.target.system} on {head.target.architecture}"
     return ", ".join(sorted(here.lacks(head.target)))
 
 
@@ -163,16 +161,20 @@ def _check_symbols(kernels: KernelSet, head: Head) -> None:
     defined: set[str] = set()
     needed: set[str] = set()
     for name, data in zip(head.sizes, kernels.objects, strict=True):
-        symbols = symbols_of(data, head.target.architecture)
+        symbols = symbols_of(data, head.target)
         if name not in symbols.defined:
             raise _fault(kernels, f"the object {name} does not define its symbol")
         defined |= symbols.defined
         needed |= symbols.needed
-    if head.target.architecture == this_architecture() and head.system == sys.platform:
-        process = ctypes.CDLL(None)
+    if _is_of(host(), head.target):
         needed -= defined | WORKSPACE_SYMBOLS
-        if missing := sorted(name for name in needed if not hasattr(process, name)):
+        if missing := sorted(name for name in needed if not has_function(name)):
             raise _fault(kernels, f"{', '.join(missing)} is not defined")
+
+
+def _is_of(one: Target, other: Target) -> bool:
+    """Whether both are of one system and architecture."""
+    return (one.system, one.architecture) == (other.system, other.architecture)
 
 
 def _texts(kernels: KernelSet, head: Head) -> Sequence[bytes]:

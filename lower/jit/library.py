@@ -1,5 +1,6 @@
 """Loading of object files into this process, by LLVM's linker."""
 
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +33,8 @@ class Library:
 
 @cache
 def _session() -> llvm.LLJIT:
-    return llvm.create_lljit_compiler(new_machine(host()), use_jit_link=True)
+    on_windows = sys.platform == "win32"  # JITLink is not built there
+    return llvm.create_lljit_compiler(new_machine(host()), use_jit_link=not on_windows)
 
 
 def new_library(

@@ -42,6 +42,9 @@ def link(compiled: CompiledKernels, pool: int = 0) -> Mapping[str, Kernel]:
     They may use the threads of `pool`, an address that must stay valid as long as they live; 0
     means the caller's thread alone.
     """
+    here, there = (f"{t.system} on {t.architecture}" for t in (host(), compiled.target))
+    if here != there:
+        raise ExecutableError(f"kernels compiled for {there}: this is {here}")
     if missing := host().lacks(compiled.target):
         raise ExecutableError(
             f"kernels compiled for {compiled.target.cpu} use {', '.join(sorted(missing))}: "

@@ -1,5 +1,6 @@
 """The machine code of kernels, and of the micro-kernels they call, in assembly language."""
 
+import re
 from collections.abc import Hashable, Iterator, Mapping
 
 from relax_egraph.lower.codegen import generate
@@ -28,7 +29,8 @@ def assemblies(
             continue
         seen.add(key)
         text = str(generate(function, "kernel", target, intrinsics))
-        yield name, assembly(text.replace("@kernel(", f'@"{name}"('), target)
+        # In the assembly: in the text the name may be that of a function that is called.
+        yield name, re.sub(r"\bkernel\b", lambda _, name=name: name, assembly(text, target))
         for statement in statements(function.body):
             if isinstance(statement, TensorIntrinsic):
                 called[statement.name] = None

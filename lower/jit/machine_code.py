@@ -5,19 +5,11 @@ from functools import cache
 import llvmlite
 import llvmlite.binding as llvm
 
-from relax_egraph.lower.emit.target import Target, this_architecture
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_text
 from relax_egraph.lower.jit.compile_text import OPTIONS, parsed
 from relax_egraph.lower.jit.object_cache import ObjectCache, digest
-
-
-def triple(architecture: str) -> str:
-    """LLVM's triple for this system with a processor of `architecture`."""
-    default = llvm.get_default_triple()
-    if architecture == this_architecture():
-        return default
-    _, _, system = default.partition("-")
-    return f"{architecture}-{system}"
+from relax_egraph.lower.jit.triples import triple_of
 
 
 def new_machine(target: Target) -> llvm.TargetMachine:
@@ -27,7 +19,7 @@ def new_machine(target: Target) -> llvm.TargetMachine:
 
 def machine_of(target: Target) -> tuple[str, str, str]:
     """The arguments of `compile_text.new_machine` for `target`."""
-    return triple(target.architecture), target.cpu, target.feature_text
+    return triple_of(target), target.cpu, target.feature_text
 
 
 _machine = cache(new_machine)
@@ -49,7 +41,7 @@ def cached_object(text: str, target: Target, cache: ObjectCache) -> bytes:
 def object_key(text: str, target: Target) -> str:
     """The cache key of the object of `text`."""
     compiler = f"llvmlite {llvmlite.__version__}"
-    return digest(text, compiler, target.cpu, target.feature_text, OPTIONS)
+    return digest(text, compiler, *machine_of(target), OPTIONS)
 
 
 def compiled_object(text: str, target: Target) -> bytes:

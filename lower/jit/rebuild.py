@@ -17,9 +17,9 @@ from relax_egraph.errors import ExecutableError
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_text
 from relax_egraph.lower.jit.compiled import CompiledKernels
-from relax_egraph.lower.jit.elf import symbols_of
 from relax_egraph.lower.jit.machine_code import machine_of, object_key
 from relax_egraph.lower.jit.object_cache import default_cache
+from relax_egraph.lower.jit.objects import symbols_of
 
 PATIENCE = 600
 """The time limit of the other process, in seconds."""
@@ -70,7 +70,7 @@ def _compiled_apart(texts: Mapping[str, str], target: Target) -> dict[str, bytes
     places = pairwise(accumulate(answer["sizes"], initial=0))
     objects = {n: rest[start:end] for n, (start, end) in zip(texts, places, strict=True)}
     for name, data in objects.items():
-        if name not in symbols_of(data, target.architecture).defined:
+        if name not in symbols_of(data, target).defined:
             raise _refused(f"no text defines {name}")
     return objects
 

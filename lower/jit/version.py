@@ -25,5 +25,6 @@ def compiler_version(target: Target) -> str | None:
     if sources is None:
         return None
     llvm = f"llvmlite {llvmlite.__version__}"
-    settings = (llvm, target.cpu, target.feature_text, str(target.vector_bits), OPTIONS)
+    place = (target.cpu, target.feature_text, target.architecture, target.system)
+    settings = (llvm, *place, str(target.vector_bits), OPTIONS)
     return digest(*sources, *settings)

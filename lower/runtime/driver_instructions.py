@@ -292,7 +292,9 @@ class Instructions(DriverFunction):
 
     def _turn(self, at: Value) -> None:
         """Jump back; check for signals once a second, so that any loop can be interrupted."""
-        now = self.call_value("time", I64, self.const(PTR, 0))
+        on_windows = self.module.target.system == "win32"
+        time = "_time64" if on_windows else "time"
+        now = self.call_value(time, I64, self.const(PTR, 0))
         with self.when(self.compare("!=", now, self.load(self.second, I64))):
             self.store(now, self.second)
             self.call("PyEval_RestoreThread", self.load(self.state, PTR))

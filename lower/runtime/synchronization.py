@@ -1,4 +1,4 @@
-"""Synchronization of threads: atomic operations, spinning, and sleeping on a Linux futex."""
+"""Synchronization of threads: atomic operations, and spinning."""
 
 from collections.abc import Callable
 
@@ -9,43 +9,22 @@ from relax_egraph.lower.emit.module_text import I1, I32, I64, PTR, Module, Type
 SPIN = 50_000
 """The nanoseconds for which a waiting thread keeps its processor."""
 
-FUTEX = {"x86_64": 202, "aarch64": 98}
-"""The number of the system call of Linux, by machine."""
+_RELAX = {"x86_64": ("llvm.x86.sse2.pause",), "aarch64": ("llvm.aarch64.hint", 1)}
+"""The intrinsic by which a processor waits a moment, and its argument."""
 
-_RELAX = {"x86_64": "x86.sse2.pause", "aarch64": "aarch64.hint"}
-
-WAIT, WAKE = 128, 129
-"""The operations of a futex that threads of this process alone use."""
-
-
-def spin(f: Function, is_over: Callable[[], Value], machine: str) -> None:
-    """Wait until `is_over` or for `SPIN` nanoseconds; the module needs `define_now`."""
+def spin(f: Function, is_over: Callable[[], Value]) -> None:
+    """Wait until `is_over` or for `SPIN` nanoseconds; the module defines ``now``."""
     start = f.call_value("now", I64)
     turns = f.allocate(I64, 1)
     f.store(f.const(I64, 0), turns)
     with f.forever() as leave:
         leave(is_over())
-        hints = (f.const(I32, 1),) if machine == "aarch64" else ()
-        f.call(f"llvm.{_RELAX[machine]}", *hints)
+        name, *hints = _RELAX[f.module.target.architecture]
+        f.call(name, *(f.const(I32, hint) for hint in hints))
         turn = f.load(turns, I64) + 1
         f.store(turn, turns)
         with f.when(f.compare("==", turn & 63, 0)):
             leave(f.compare(">", f.call_value("now", I64) - start, SPIN))
-
-
-def define_now(module: Module) -> None:
-    """``now()``: nanoseconds of a monotonic clock."""
-    f = Function(module, "now", (), result=I64, internal=True)
-    time, monotonic = f.allocate(I64, 2), f.const(I32, 1)
-    f.call_value("clock_gettime", I32, monotonic, time)
-    f.finish(f.load(time, I64) * 1_000_000_000 + f.load(f.address(time, 1, I64), I64))
-
-
-def futex(word: Value, operation: int, number: Value, machine: str) -> None:
-    """`WAIT` while the ``i32`` at `word` is `number`, or `WAKE` up to `number` waiting threads."""
-    f = word.function
-    call, what = f.const(I64, FUTEX[machine]), f.const(I64, operation)
-    f.call_value("syscall", I64, call, word, what, number, f.const(PTR, 0))
 
 
 def atomic_load(place: Value) -> Value:

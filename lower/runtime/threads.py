@@ -3,15 +3,13 @@
     link(compiled, thread_pool(4))
 
 A pool starts its workers at the first loop that is worth it and keeps them until the process ends;
-they sleep while there is no work.  A child of ``fork`` starts its own.  There are pools on Linux on
-x86-64 and AArch64; elsewhere kernels run on the caller's thread.
+they sleep while there is no work.  A child of ``fork`` starts its own.  There are pools on Linux,
+macOS and Windows; elsewhere kernels run on the caller's thread.
 """
 
 import ctypes
 import operator
 import os
-import platform
-import sys
 from functools import cache
 
 from relax_egraph.lower.emit.target import host
@@ -19,7 +17,7 @@ from relax_egraph.lower.jit.linking import load
 from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.lower.runtime.pool_code import RUN, SIZE, STATE, SYMBOL, THREADS, pool_module
-from relax_egraph.lower.runtime.synchronization import FUTEX
+from relax_egraph.lower.runtime.systems import system_of
 from relax_egraph.vm.machine import MOST_THREADS
 
 ENVIRONMENT = "RELAX_EGRAPH_NUM_THREADS"
@@ -48,7 +46,7 @@ def thread_pool(num_threads: int) -> int:
 
     It is valid until the process ends.  It is 0, too, on systems without pools.
     """
-    if num_threads == 1 or sys.platform != "linux" or platform.machine() not in FUTEX:
+    if num_threads == 1 or system_of(host()) is None:
         return 0
     if num_threads not in _pools:
         # If two threads race here, one of them makes a pool that is never used.
@@ -79,7 +77,9 @@ def _new_pool(num_threads: int) -> int:
 
 @cache
 def _run_region() -> int:
-    module = pool_module(host(), platform.machine())
+    system = system_of(host())
+    assert system is not None
+    module = pool_module(host(), system)
     library = load([cached_object(str(module), host(), default_cache())], [SYMBOL])
     _keep(library)
     return library.tracker[SYMBOL]

@@ -6,6 +6,7 @@ SIGIO to the process at the other end, which ends it, also while it holds the in
 Where there is no SIGIO, a process ends when it reads the end of its standard input.
 """
 
+import ctypes
 import os
 import select
 import signal
@@ -46,7 +47,11 @@ class TiedProcess(Popen[bytes]):
 def hold(line: int) -> None:
     """End this process when no one holds the other end of `line`."""
     if sys.platform != "win32":
-        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        if sys.platform == "linux":
+            signal.signal(signal.SIGIO, signal.SIG_DFL)
+        else:  # SIGIO does nothing by default, and Python's handlers wait for the lock
+            c = ctypes.CDLL(None)
+            c.signal(signal.SIGIO, c._exit)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
         fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
         flags = fcntl.fcntl(line, fcntl.F_GETFL)

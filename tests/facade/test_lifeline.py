@@ -98,6 +98,21 @@ def test_a_process_that_holds_the_lock_of_the_interpreter_ends() -> None:
     seconds_to_end(pid)
 
 
+def test_a_process_ends_where_sigio_does_nothing_by_default() -> None:
+    line, held = os.pipe()
+    as_there = "import sys; sys.platform = 'darwin'; from relax_egraph.base.lifeline import hold"
+    command = [sys.executable, "-c", f"{as_there}; hold({line}); {HOLDS_THE_LOCK}"]
+    process = subprocess.Popen(command, stdout=PIPE, pass_fds=(line,))
+    assert process.stdout
+    process.stdout.readline()
+
+    os.close(line)
+    os.close(held)
+
+    assert process.wait(60) == signal.SIGIO
+    process.stdout.close()
+
+
 def test_a_process_ends_while_a_fork_of_its_parent_lives() -> None:
     parent, pid = started(
         f"{TIES}fork = os.fork() or time.sleep(1000)\nprint(fork, flush=True)\ntime.sleep(1000)",

@@ -21,11 +21,14 @@ Elementwise = (
 )
 """An expression of the elements of one, two or three arrays."""
 
-TARGETS = [
-    target
-    for target in (host(), portable("avx2", "fma"), portable())
-    if target.features <= host().features
-]
+
+
+def runs_here(target: Target) -> bool:
+    """Whether this processor runs code for `target`."""
+    return target.architecture == host().architecture and not host().lacks(target)
+
+
+TARGETS = [t for t in (host(), portable("avx2", "fma"), portable()) if runs_here(t)]
 """This processor, and narrower ones that it can emulate."""
 
 SIZES = [0, 1, 5, 15, 16, 17, 31, 33, 64, 100, 1003]

@@ -10,10 +10,11 @@ from relax_egraph.errors import ExecutableError
 from relax_egraph.lower.emit.target import host, this_architecture
 from relax_egraph.lower.jit import compile_kernels
 from relax_egraph.lower.jit.compiled import CompiledKernels, KernelInfo
-from relax_egraph.lower.jit.elf import ObjectSymbols, symbols_of
 from relax_egraph.lower.jit.kernel_sets import compiled_kernels, kernel_set
 from relax_egraph.lower.jit.linking import link
 from relax_egraph.lower.jit.machine_code import compiled_object
+from relax_egraph.lower.jit.object_symbols import ObjectSymbols
+from relax_egraph.lower.jit.objects import symbols_of
 from relax_egraph.tir.expr import Intrinsic, TirVar
 from relax_egraph.tir.stmt import PrimFunc, Store
 from tests.support.kernels import buffer, loop, n
@@ -128,7 +129,7 @@ def _size(name: str) -> int:
 def test_what_llvm_writes_is_let_through() -> None:
     symbol, data = kernel()
 
-    assert symbols_of(data, "x86_64") == ObjectSymbols(frozenset({symbol}), frozenset({"tan"}))
+    assert symbols_of(data, host()) == ObjectSymbols(frozenset({symbol}), frozenset({"tan"}))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -136,7 +137,7 @@ def test_a_damaged_object_is_refused(damage: str) -> None:
     data = DAMAGES[damage]()
 
     with pytest.raises(ExecutableError, match=r"^section objects: an object file is damaged: "):
-        symbols_of(data, "x86_64")
+        symbols_of(data, host())
 
 
 def holding(*objects: tuple[str, bytes], symbol: str = "f") -> CompiledKernels:

@@ -15,8 +15,8 @@ from bench.transformer import Sizes, encoder
 from relax_egraph.errors import ExecutableError
 from relax_egraph.lower.emit.target import ANY, NOT_IN_KERNELS, Target, host, this_architecture
 from relax_egraph.lower.jit import kernel_sets, rebuild
-from relax_egraph.lower.jit.elf import symbols_of
 from relax_egraph.lower.jit.kernel_sets import compiled_kernels, fitting_kernels, head_of
+from relax_egraph.lower.jit.objects import symbols_of
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.vm import Executable, KernelSet, VirtualMachine
 
@@ -180,9 +180,9 @@ def test_objects_for_another_architecture_are_of_it() -> None:
 
     assert compiled.target == processor("aarch64")
     for name, data in compiled.objects.items():
-        assert name in symbols_of(data, "aarch64").defined
+        assert name in symbols_of(data, processor("aarch64")).defined
         with pytest.raises(ExecutableError, match="no ELF object for x86_64"):
-            symbols_of(data, "x86_64")
+            symbols_of(data, host())
 
 
 # --- what is rebuilt ------------------------------------------------------------------

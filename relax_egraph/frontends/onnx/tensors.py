@@ -80,7 +80,7 @@ class Store:
                     f"tensor {name!r} is unaligned and overlaps others: {copied} bytes to copy"
                 )
             self._copies[key] = array.copy()
-            if isinstance(data.obj, mmap.mmap):
+            if isinstance(data.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
                 data.obj.madvise(mmap.MADV_DONTNEED)
         return self._copies[key]
 

@@ -1,0 +1,62 @@
+"""The left operand of a product: its numbers, each in all lanes.
+
+A processor with multiply-adds by lane (AArch64) takes a number from any lane of a register: a vector
+holds the numbers of several steps of the depth, if they are adjacent.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.lower.emit.instructions import Value
+from relax_egraph.lower.emit.module_text import F32
+from relax_egraph.lower.emit.vector import shuffle
+
+Read = Callable[[Value], list[Value]]
+"""Reads the numbers of one step of the depth, at an index: one for each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Rows that begin at `rows`, with `step` elements from one step of the depth to the next.
+
+    Each number is wanted in `lanes` lanes.
+    """
+
+    rows: Sequence[Value]
+    step: Value
+    lanes: int
+
+    @property
+    def steps(self) -> int:
+        """The steps that are best read at once."""
+        return self.lanes if self._by_lane else 1
+
+    def whole(self, depth: Value, steps: int) -> Value:
+        """The part of `depth` that `reads` can read in whole `steps`."""
+        f = depth.function
+        whole = depth - f.binary("urem", depth, steps)
+        return f.select(f.compare("==", self.step, 1), whole, 0) if self._by_lane else whole
+
+    def reads(self, at: Value, steps: int) -> list[Read]:
+        """The functions that read the numbers of `steps` steps, the first of which is at `at`."""
+        if not self._by_lane:
+            return [self.read] * steps
+        f, type = at.function, F32.of(self.lanes)
+        vectors = [f.load(f.address(row, at, F32), type) for row in self.rows]
+
+        def lanes(number: int) -> Read:
+            return lambda _: [shuffle(v, v, [number] * self.lanes) for v in vectors]
+
+        return [lanes(k) for k in range(steps)]
+
+    def read(self, at: Value) -> list[Value]:
+        """The numbers of the rows at index `at`."""
+        f = at.function
+        numbers = [f.load(f.address(row, at, F32), F32) for row in self.rows]
+        if self._by_lane:  # without the fence LLVM loads to all lanes, which takes a vector unit
+            numbers = [f.intrinsic("arithmetic.fence", x, flags="") for x in numbers]
+        return [f.splat(x, self.lanes) for x in numbers]
+
+    @property
+    def _by_lane(self) -> bool:
+        return self.step.function.module.target.multiplies_by_lane
