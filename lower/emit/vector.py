@@ -101,7 +101,9 @@ def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
     if type.lanes == 1:
         return value
     if type.is_float and kind in ("min", "max"):
-        return _extreme("<" if kind == "min" else ">", value)
+        # LLVM's own reduction checks for NaN at every step.
+        most = extreme("<" if kind == "min" else ">", value)
+        return f.select(reduce("or", f.compare("!=", value, value)), nan, most)
     if type.is_float:
         operation, start = ("fadd", -0.0) if kind == "+" else ("fmul", 1.0)
         args = (f.const(type.scalar, start), value)
@@ -113,19 +115,15 @@ def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
     return f.call_value(name, type.scalar, *args, flags=flags)
 
 
-def _extreme(order: str, value: Value) -> Value:
-    """The minimum or maximum of float lanes, by `order`; NaN if any lane is NaN.
-
-    LLVM's own reduction checks for NaN at every step.
-    """
+def extreme(order: str, value: Value) -> Value:
+    """The minimum or maximum of float lanes that are no NaN, by `order`: ``<`` or ``>``."""
     f, rest, half = value.function, value, value.type.lanes // 2
     while half > 1:
         low = shuffle(rest, rest, range(half))
         high = shuffle(rest, rest, range(half, 2 * half))
         rest, half = f.select(f.compare(order, low, high), low, high), half // 2
     first, second = lane(rest, 0), lane(rest, 1)
-    most = f.select(f.compare(order, first, second), first, second)
-    return f.select(reduce("or", f.compare("!=", value, value)), nan, most)
+    return f.select(f.compare(order, first, second), first, second)
 
 
 _REDUCTIONS = {
