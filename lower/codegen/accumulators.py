@@ -17,7 +17,7 @@ from relax_egraph.lower.codegen.scope import REGISTER_TYPES, Scope
 from relax_egraph.lower.codegen.vectorize import Plan, Reduction
 from relax_egraph.lower.emit import vector
 from relax_egraph.lower.emit.instructions import Value
-from relax_egraph.lower.emit.module_text import Type
+from relax_egraph.lower.emit.module_text import I32
 from relax_egraph.tir.stmt import Store
 
 _ORDERS: Mapping[str, str] = {"min": "<", "max": ">"}
@@ -85,8 +85,8 @@ class Accumulators:
         reduction, dtype = self.plan.reductions[id(stmt)], stmt.buffer.dtype
         type = REGISTER_TYPES[dtype].of(self.plan.lanes)
         neutral = self.f.const(type, identity(reduction.kind, dtype))
-        bits = self.f.const(Type(f"i{self.plan.lanes}"), 0)
-        nans = bits if reduction.kind in _ORDERS and type.is_float else None
+        is_extreme = reduction.kind in _ORDERS and type.is_float
+        nans = self.f.const(I32, 0) if is_extreme else None
         self.totals[id(stmt)] = _Total(stmt, reduction, [neutral] * self.plan.unroll, nans)
 
     def carried(self, count: int) -> Sequence[Value]:
@@ -108,7 +108,7 @@ class Accumulators:
         terms = [self._accumulate(scope, total, k) for k, scope in enumerate(scopes)]
         if total.nans is not None:
             unordered = self._unordered(terms, [scope.mask for scope in scopes])
-            total.nans = total.nans | self.f.convert("bitcast", unordered, total.nans.type)
+            total.nans = total.nans | vector.bits_of(unordered)
 
     def _accumulate(self, scope: Scope, total: _Total, number: int) -> Value:
         """Combine one vector, and return it."""

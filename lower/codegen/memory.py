@@ -104,7 +104,7 @@ def _reversed_lanes(scope: Scope) -> Scope:
         for m in (scope.mask, scope.guard)
     )
     mask, guard = reversed_masks
-    return replace(scope, mask=mask, guard=guard)
+    return replace(scope, mask=mask, guard=guard, first=None)
 
 
 def _plus(scope: Scope, base: int | Value, distance: int) -> int | Value:

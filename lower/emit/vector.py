@@ -67,6 +67,13 @@ def all_lanes(f: Instructions, lanes: int) -> Value:
     return f.const(I1.of(lanes), 1)
 
 
+def bits_of(mask: Value) -> Value:
+    """The lanes of `mask`, at most 32, as the bits of an ``i32``."""
+    f, lanes = mask.function, mask.type.lanes
+    bits = f.emit(Type(f"i{lanes}"), f"bitcast {mask} to i{lanes}")
+    return bits if lanes == I32.bits else f.emit(I32, f"zext {bits} to {I32}")
+
+
 def shuffle(a: Value, b: Value, lanes: Sequence[int]) -> Value:
     """The lanes of `a` followed by `b`, by number: lane ``i`` of `b` has the number ``L + i``."""
     numbers = ", ".join(f"i32 {i}" for i in lanes)
