@@ -8,6 +8,7 @@ from statistics import median
 
 from bench import ours, peers
 from bench.contention import busy_core
+from bench.corners import corners
 from bench.limits import limits_of
 from bench.networks import networks
 from bench.program import Array, NotRunnable, program_of
@@ -86,7 +87,7 @@ def measure(name: str, models: Path | None, threads: int, seconds: float) -> Res
 
 def known(models: Path | None) -> dict[str, Workload]:
     """The workloads, by name."""
-    return workloads(models) | networks()
+    return workloads(models) | corners() | networks()
 
 
 def _checked(

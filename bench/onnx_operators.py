@@ -237,6 +237,18 @@ def _conv2d(writer: Writer, step: Step) -> None:
     )
 
 
+def _conv2d_transpose(writer: Writer, step: Step) -> None:
+    a = step.attrs
+    writer.node(
+        "ConvTranspose",
+        writer.operands(step),
+        writer.result(step),
+        strides=a["strides"],
+        pads=_pads(a["padding"]),
+        group=a["groups"],
+    )
+
+
 def _max_pool2d(writer: Writer, step: Step) -> None:
     a = step.attrs
     writer.node(
@@ -246,6 +258,35 @@ def _max_pool2d(writer: Writer, step: Step) -> None:
         kernel_shape=a["pool_size"],
         strides=a["strides"],
         pads=_pads(a["padding"]),
+    )
+
+
+def _avg_pool2d(writer: Writer, step: Step) -> None:
+    a = step.attrs
+    writer.node(
+        "AveragePool",
+        writer.operands(step),
+        writer.result(step),
+        kernel_shape=a["pool_size"],
+        strides=a["strides"],
+        pads=_pads(a["padding"]),
+        count_include_pad=int(bool(a["count_include_pad"])),
+    )
+
+
+def _resize2d(writer: Writer, step: Step) -> None:
+    x, size = step.operands
+    a = step.attrs
+    extents = (*_numbers_of(x)[:2], *_numbers_of(size))
+    sizes = writer.numbers(step, "sizes", extents)
+    is_linear = a["method"] == "linear"
+    writer.node(
+        "Resize",
+        [writer.names[_tensor(x)], "", "", sizes],
+        writer.result(step),
+        mode="linear" if is_linear else "nearest",
+        coordinate_transformation_mode=a["coordinate_transformation_mode"],
+        **({} if is_linear else {"nearest_mode": a["rounding_method"]}),
     )
 
 
@@ -292,6 +333,7 @@ _OPERATORS: Mapping[str, _Write] = {
     "matmul": _plain("MatMul"),
     "sum": _reduction("ReduceSum"),
     "max": _reduction("ReduceMax"),
+    "maximum": _plain("Max"),
     "mean": _reduction("ReduceMean"),
     "astype": _astype,
     "ones": _ones,
@@ -310,7 +352,10 @@ _OPERATORS: Mapping[str, _Write] = {
     "nn.rms_norm": _rms_norm,
     "nn.conv2d": _conv2d,
     "nn.batch_norm": _batch_norm,
+    "nn.conv2d_transpose": _conv2d_transpose,
     "nn.max_pool2d": _max_pool2d,
+    "nn.avg_pool2d": _avg_pool2d,
+    "image.resize2d": _resize2d,
     "nn.adaptive_avg_pool2d": _global_mean,
     GET: _first,
 }

@@ -82,6 +82,12 @@ class Program:
         return {n: v.data for v, n in self.names.items() if isinstance(v, Constant)}
 
 
+def uses(module: IRModule, dtype: str) -> bool:
+    """Whether a value of ``main`` is of `dtype`."""
+    infos = [value.struct_info for value in program_of(module).names]
+    return any(isinstance(i, TensorStructInfo) and i.dtype == dtype for i in infos)
+
+
 def leaves_of(operand: Operand) -> list[Var | Constant | ShapeExpr]:
     """The tensors and shapes of `operand`, in order."""
     if isinstance(operand, tuple):

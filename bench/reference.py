@@ -45,4 +45,4 @@ def error_of(result: Array, expected: Array) -> float:
     """
     if result.shape != expected.shape or np.isnan(result).any():
         return float("inf")
-    return float(np.abs(result - expected).max() / np.abs(expected).max())
+    return float(np.abs(result.astype(np.float64) - expected).max() / np.abs(expected).max())

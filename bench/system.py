@@ -41,5 +41,5 @@ def empty(count: int) -> Array:
 
 
 def empty_like(array: Array) -> Array:
-    """Uninitialised memory for a float32 array of the same shape, aligned to 64 bytes."""
-    return empty(array.size).reshape(array.shape)
+    """Uninitialised memory for an array of the same shape and dtype, aligned to 64 bytes."""
+    return aligned_bytes(array.nbytes).view(array.dtype).reshape(array.shape)

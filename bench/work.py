@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from bench.program import Array, Operand, Program
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Constant, Var
@@ -19,19 +21,26 @@ def operations(program: Program, inputs: Sequence[Array]) -> float:
     for step in program.steps:
         if step.operator == "matmul":
             summed = _extents(step.operands[0], sizes)[-1]
+            terms = math.prod(_extents(step.result, sizes))
         elif step.operator == "nn.conv2d":
             summed = math.prod(_extents(step.operands[1], sizes)[1:])
+            terms = math.prod(_extents(step.result, sizes))
+        elif step.operator == "nn.conv2d_transpose":
+            summed = math.prod(_extents(step.operands[1], sizes)[1:])
+            terms = math.prod(_extents(step.operands[0], sizes))
         else:
             continue
-        total += 2 * summed * math.prod(_extents(step.result, sizes))
+        total += 2 * summed * terms
     return float(total)
 
 
 def least_bytes(program: Program, inputs: Sequence[Array]) -> float:
-    """The bytes of inputs, constants and the float32 result, each once."""
-    num_results = math.prod(_extents(program.result, sizes_of(program, inputs)))
+    """The bytes of inputs, constants and the result, each once."""
+    info = program.result.struct_info
+    assert isinstance(info, TensorStructInfo)
+    written = math.prod(_extents(program.result, sizes_of(program, inputs)))
     read = sum(x.nbytes for x in (*inputs, *program.constants.values()))
-    return float(read + 4 * num_results)
+    return float(read + written * np.dtype(info.dtype).itemsize)
 
 
 def sizes_of(program: Program, inputs: Sequence[Array]) -> dict[str, int]:

@@ -106,6 +106,7 @@ _DENSE: Mapping[tuple[int, int, int], Wanted] = {
     (1, 784, 128): {},
     (7, 768, 768): {},
     (64, 256, 10): {},
+    (1024, 256, 10): {"peer": 1.0},
     (64, 768, 3072): _PRODUCT | _TWO_THREADS,
     (100, 500, 1000): {},
 }
@@ -122,9 +123,11 @@ def drawn(*shape: int, seed: int = 0) -> Array:
     return array
 
 
-def _module(shapes: tuple[tuple[Dim, ...], ...], body: Callable[..., Call]) -> ir.IRModule:
+def module_of(
+    shapes: tuple[tuple[Dim, ...], ...], body: Callable[..., Call], dtype: str = "float32"
+) -> ir.IRModule:
     """``main`` of parameters of these `shapes`, with `body` as its result."""
-    params = [ir.Var(f"x{i}", ir.tensor(s, "float32")) for i, s in enumerate(shapes)]
+    params = [ir.Var(f"x{i}", ir.tensor(s, dtype)) for i, s in enumerate(shapes)]
     bb = ir.BlockBuilder()
     with bb.function("main", params):
         with bb.dataflow():
@@ -141,7 +144,7 @@ def _gelu(shape: tuple[int, int]) -> Task:
     shapes = (shape, shape[1:], shape[1:])
     inputs = tuple(drawn(*s, seed=k) for k, s in enumerate(shapes))
     moved = 8.0 * math.prod(shape)
-    return Task((_module(shapes, body),), inputs, "copy", moved)
+    return Task((module_of(shapes, body),), inputs, "copy", moved)
 
 
 def _softmax(x: ir.Var) -> Call:
@@ -162,13 +165,13 @@ _ROWS = {"softmax": _softmax, "layernorm": _layer_norm, "rmsnorm": _rms_norm}
 
 
 def _rows(body: Callable[[ir.Var], Call], shape: tuple[int, int]) -> Task:
-    module = _module((shape,), body)
+    module = module_of((shape,), body)
     return Task((module,), (drawn(*shape),), "copy", 8.0 * math.prod(shape))
 
 
 def _product(side: int) -> Task:
     shape = (side, side)
-    module = _module((shape, shape), partial(ir.call, "matmul"))
+    module = module_of((shape, shape), partial(ir.call, "matmul"))
     inputs = (drawn(*shape), drawn(*shape, seed=1))
     return Task((module,), inputs, "arithmetic", 2.0 * side**3)
 
@@ -183,7 +186,7 @@ def _dense(extents: tuple[int, int, int], copies: int = 1) -> Task:
         def body(x: ir.Var) -> Call:
             return ir.call("matmul", x, weight)
 
-        return _module(((m, k),), body)
+        return module_of(((m, k),), body)
 
     modules = tuple(with_weight(seed) for seed in range(1, copies + 1))
     limit, amount = ("read", 4.0 * k * n) if m == 1 else ("arithmetic", 2.0 * m * k * n)
@@ -205,7 +208,7 @@ def _perceptron() -> ir.IRModule:
         hidden = ir.call("nn.relu", _layer(x, 784, 128, 1))
         return _layer(hidden, 128, 10, 3)
 
-    return _module(((ir.symbol("n"), 784),), body)
+    return module_of(((ir.symbol("n"), 784),), body)
 
 
 def _layer(x: ir.Var | Call, k: int, n: int, seed: int) -> Call:

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from bench.program import Array, NotRunnable, Operators, as_function, passing, plain, program_of
+from bench.program import (
+    Array,
+    NotRunnable,
+    Operators,
+    as_function,
+    passing,
+    plain,
+    program_of,
+    uses,
+)
 from bench.system import Bind, Bound
 from relax_egraph.ir.module import IRModule
 
@@ -16,6 +25,8 @@ jax: Any = import_module("jax")  # optional: absent when types are checked
 
 def compiled(module: IRModule, threads: int) -> Bind:
     """`module` under ``jax.jit``; the environment sets the number of `threads` of XLA."""
+    if uses(module, "float64"):
+        raise NotRunnable("float64 is computed in float32")
     function = as_function(program_of(module), _OPERATORS, jax.numpy.asarray)
     jitted = jax.jit(function)
 
@@ -104,6 +115,32 @@ def _max_pool2d(
     return max_pool2d
 
 
+def _avg_pool2d(
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    count_include_pad: bool,
+    **_: object,
+) -> Callable[[Any], Any]:
+    window, steps = (1, 1, *pool_size), (1, 1, *strides)
+    sides = ((0, 0), (0, 0), *_sides(padding))
+    total = partial(
+        jax.lax.reduce_window,
+        init_value=0.0,
+        computation=jax.lax.add,
+        window_dimensions=window,
+        window_strides=steps,
+        padding=sides,
+    )
+
+    def avg_pool2d(x: Any) -> Any:
+        whole = pool_size[0] * pool_size[1]
+        return total(x) / (whole if count_include_pad else total(jax.numpy.ones(x.shape)))
+
+    return avg_pool2d
+
+
 def _sides(padding: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """The padding before and after each axis."""
     half = len(padding) // 2 if len(padding) > 2 else 0
@@ -132,6 +169,7 @@ _OPERATORS: Operators = {
     "matmul": plain(jax.numpy.matmul),
     "sum": passing(jax.numpy.sum),
     "max": passing(jax.numpy.max),
+    "maximum": plain(jax.numpy.maximum),
     "mean": passing(jax.numpy.mean),
     "astype": _astype,
     "ones": passing(jax.numpy.ones),
@@ -151,5 +189,6 @@ _OPERATORS: Operators = {
     "nn.conv2d": _conv2d,
     "nn.batch_norm": _batch_norm,
     "nn.max_pool2d": _max_pool2d,
+    "nn.avg_pool2d": _avg_pool2d,
     "nn.adaptive_avg_pool2d": _global_mean,
 }

@@ -120,6 +120,7 @@ _OPERATORS: Operators = {
     "matmul": plain(np.matmul),
     "sum": passing(np.sum),
     "max": passing(np.max),
+    "maximum": plain(np.maximum),
     "mean": passing(np.mean),
     "astype": _astype,
     "ones": passing(np.ones),

@@ -41,7 +41,7 @@ def _session(module: IRModule, threads: int, optimizations: Any) -> Bind:
         binding = session.io_binding()
         for name, x in feeds.items():
             binding.bind_cpu_input(name, x)
-        binding.bind_output(RESULT, "cpu", 0, np.float32, y.shape, y.ctypes.data)
+        binding.bind_output(RESULT, "cpu", 0, y.dtype, y.shape, y.ctypes.data)
         for cache in names:
             if (after := grown(cache)) in results:
                 x = feeds[cache]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench.onnx_writer import onnx_model
-from bench.program import Array, NotRunnable
+from bench.program import Array, NotRunnable, uses
 from bench.system import Bind, Bound, empty_like
 from relax_egraph.ir.module import IRModule
 
@@ -19,6 +19,8 @@ _FIRST_LENGTH = 3
 
 def compiled(module: IRModule, threads: int) -> Bind:
     """`module` as an ONNX model; the default precision would be bfloat16."""
+    if uses(module, "float64"):
+        raise NotRunnable("float64 is computed in float32")
     core = openvino.Core()
     model = core.read_model(onnx_model(module).SerializeToString(), b"")
     if len(model.outputs) > 1:

@@ -119,6 +119,15 @@ def _conv2d(
     return conv2d
 
 
+def _conv2d_transpose(
+    *, strides: tuple[int, ...], padding: tuple[int, ...], groups: int, **_: object
+) -> Callable[..., Any]:
+    def conv2d_transpose(x: Any, w: Any) -> Any:
+        return functional.conv_transpose2d(x, w, None, strides, padding[:2], groups=groups)
+
+    return conv2d_transpose
+
+
 def _batch_norm(*, epsilon: float, **_: object) -> Callable[..., Any]:
     def batch_norm(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
         return (functional.batch_norm(x, mean, variance, gamma, beta, eps=epsilon),)
@@ -131,6 +140,29 @@ def _max_pool2d(
 ) -> Callable[[Any], Any]:
     before = padding[:2]
     return lambda x: functional.max_pool2d(x, pool_size, strides, before)
+
+
+def _avg_pool2d(
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    count_include_pad: bool,
+    **_: object,
+) -> Callable[[Any], Any]:
+    return partial(
+        functional.avg_pool2d,
+        kernel_size=pool_size,
+        stride=strides,
+        padding=padding[:2],
+        count_include_pad=count_include_pad,
+    )
+
+
+def _resize2d(*, method: str, **_: object) -> Callable[..., Any]:
+    modes = {"linear": {"mode": "bilinear", "align_corners": False}}
+    how = modes.get(method, {"mode": "nearest"})
+    return lambda x, size: functional.interpolate(x, size=size, **how)
 
 
 def _adaptive_avg_pool2d(*, output_size: tuple[int, ...], **_: object) -> Callable[[Any], Any]:
@@ -158,6 +190,7 @@ _OPERATORS: Operators = {
     "matmul": plain(torch.matmul),
     "sum": passing(torch.sum),
     "max": passing(torch.amax),
+    "maximum": plain(torch.maximum),
     "mean": passing(torch.mean),
     "astype": _astype,
     "ones": _ones,
@@ -177,6 +210,9 @@ _OPERATORS: Operators = {
     "nn.rms_norm": _rms_norm,
     "nn.conv2d": _conv2d,
     "nn.batch_norm": _batch_norm,
+    "nn.conv2d_transpose": _conv2d_transpose,
     "nn.max_pool2d": _max_pool2d,
+    "nn.avg_pool2d": _avg_pool2d,
+    "image.resize2d": _resize2d,
     "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
 }

@@ -12,6 +12,7 @@ from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Scope
 from relax_egraph.lower.emit import half_precision, vector
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, Type
+from relax_egraph.lower.emit.partial_store import store_first
 from relax_egraph.tir.expr import Buffer
 
 
@@ -103,7 +104,7 @@ def _reversed_lanes(scope: Scope) -> Scope:
         for m in (scope.mask, scope.guard)
     )
     mask, guard = reversed_masks
-    return replace(scope, mask=mask, guard=guard)
+    return replace(scope, mask=mask, guard=guard, first=None)
 
 
 def _plus(scope: Scope, base: int | Value, distance: int) -> int | Value:
@@ -149,6 +150,8 @@ def store(
     pointer = _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
     if scope.mask is None:
         f.store(value, pointer, past_caches=past_caches)
+    elif scope.first is not None and not f.module.target.has_masks:
+        store_first(f, value, pointer, scope.first)
     else:
         vector.masked_store(value, pointer, scope.mask)
 

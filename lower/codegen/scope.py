@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from relax_egraph.ir.dtypes import DTYPES, STORED, TABLE, DType, computed
-from relax_egraph.lower.codegen.index import Index
+from relax_egraph.lower.codegen.index import Index, Scalar
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, F64, I1, I8, I16, Type
@@ -54,7 +54,8 @@ Known = dict[int, tuple[TirExpr, Index]]
 class Scope:
     """A point in a function: the variables in scope, the number of lanes, and the active ones.
 
-    `mask` is ``None`` if all lanes are active.  `guard`, a condition for all lanes or for each,
+    `mask` is ``None`` if all lanes are active.  `first` is their number if they are the first ones,
+    by a mask that nothing restricts further.  `guard`, a condition for all lanes or for each,
     states where memory may be read.  `known` is valid for one statement.
     """
 
@@ -62,6 +63,7 @@ class Scope:
     variables: Mapping[TirVar, Index] = field(default_factory=dict[TirVar, Index])
     lanes: int = 1
     mask: Value | None = None
+    first: Scalar | None = None
     guard: Value | None = None
     known: Known = field(default_factory=Known)
 
@@ -71,7 +73,11 @@ class Scope:
 
     def within(self, mask: Value) -> "Scope":
         """The scope whose lanes are restricted to `mask`."""
-        return replace(self, mask=mask if self.mask is None else self.mask & mask)
+        return replace(self, mask=mask if self.mask is None else self.mask & mask, first=None)
+
+    def of_first(self, count: Scalar, mask: Value) -> "Scope":
+        """The scope of the first `count` lanes, which are those of `mask`."""
+        return replace(self.within(mask), first=count if self.mask is None else None)
 
     def guarded(self, condition: Value) -> "Scope":
         """The scope whose reads of memory are restricted to `condition`."""

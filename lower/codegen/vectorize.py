@@ -77,7 +77,7 @@ def plan(loop: For, target: Target) -> Plan | None:
     unroll = (4 if not heavy else 2) if reductions else 1
     lanes = target.lanes(bits)
     return Plan(
-        lanes=lanes if heavy else _no_wider(lanes, loop.extent),
+        lanes=_no_wider(lanes, loop.extent),
         unroll=unroll,
         cost=len(operations) + 16 * heavy,
         reductions=reductions,

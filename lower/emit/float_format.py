@@ -26,6 +26,11 @@ class FloatFormat:
         return 1.5 * 2.0**self.fraction_bits
 
     @property
+    def scale_magic(self) -> float:
+        """`magic` plus twice the bias: the low bits of a sum are then positive for any exponent."""
+        return self.magic + 2 * self.bias
+
+    @property
     def magic_bits(self) -> int:
         """The bits of `magic`."""
         exponent = self.bias + self.fraction_bits

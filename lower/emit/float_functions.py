@@ -46,6 +46,7 @@ FLOATS: Mapping[str, Code] = {
     "copysign": _instruction("copysign"),
     "erf": vector_math.erf,
     "exp": vector_math.exp,
+    "exp_nonpositive": vector_math.exp_nonpositive,
     "expm1": vector_math.expm1,
     "floor": _instruction("floor"),
     "fma": _fma,

@@ -3,8 +3,6 @@
 AVX-512 has instructions for it; other targets use integer arithmetic on the bits.
 """
 
-from collections.abc import Sequence
-
 from relax_egraph.lower.emit.float_format import FloatFormat, format_of
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import polynomial
@@ -17,38 +15,56 @@ _ROUND_AS_SET = 4
 _BELOW_FLOOR = 9
 """The immediate of ``reduce`` for ``x - ⌊x⌋`` without exceptions."""
 
+_ABOVE_FLOOR = (
+    *(1.0, 0.6931517124176025, 0.240159273147583),
+    *(0.05581866204738617, 0.008991008624434471, 0.0018793134950101376),
+)
+"""2ˣ on [0, 1), with the least relative error (9e-8) of polynomials exact at both ends."""
+
+_AROUND_WHOLE = (
+    *(1.0, 0.6931470036506653, 0.24022242426872253),
+    *(0.05550733581185341, 0.009671512059867382, 0.0013264719163998961),
+)
+"""2ˣ on ±½, with the least relative error (1.1e-7) of polynomials exact at 0."""
+
 
 def scaled(value: Value, shifted: Value) -> Value:
-    """``value · 2ᵏ``, where `shifted` is ``FloatFormat.magic + k`` for an integer ``k``."""
+    """``value · 2ᵏ``, where `shifted` is ``FloatFormat.scale_magic + k`` for an integer ``k``."""
     f, form = value.function, format_of(value.type)
     if _is_register(value):
-        exponent = f.binary("-", shifted, form.magic, flags="")
+        exponent = f.binary("-", shifted, form.scale_magic, flags="")
         return _instruction("scalef", value, exponent)
-    power = whole_number(shifted, form)
-    # two steps with normal factors, since the result may be subnormal
-    half = power >> 1
-    for part in (half, power - half):
-        factor = (part + form.bias) << form.fraction_bits
-        value = value * f.convert("bitcast", factor, value.type.scalar)
+    # Two steps with normal factors, since the result may be subnormal.  Each half of k + 2·bias is
+    # the exponent of a factor; the shift drops the other bits.
+    bits = f.convert("bitcast", shifted, form.integer)
+    half = f.binary(">>>", bits, 1)
+    for part in (half, bits - half):
+        value = value * f.convert("bitcast", part << form.fraction_bits, value.type.scalar)
     return value
 
 
-def power_of_two(x: Value, series: Sequence[float]) -> Value:
-    """``2ˣ`` for ``x ≤ 0``, by its `series` on [0, 1)."""
+def power_of_two(x: Value) -> Value:
+    """``2ˣ`` for a float32 ``x ≤ 0``; 2 ulp, and exact at 0."""
     f, form = x.function, format_of(x.type)
     if _is_register(x):
         rest = _instruction("reduce", x, immediate=_BELOW_FLOOR)
-        return _instruction("scalef", polynomial(rest, series), x)
+        return _instruction("scalef", polynomial(rest, _ABOVE_FLOOR), x)
     lowest = float(-form.bias - form.fraction_bits)  # 2ˣ is 0 here
     x = f.select(f.compare("<", x, lowest), lowest, x)
-    floor = f.intrinsic("floor", x)
-    shifted = f.binary("+", floor, form.magic, flags="")
-    return scaled(polynomial(x - floor, series), shifted)
+    # The result may be subnormal: the factor is lifted to a normal number, and the series lowered.
+    lift = form.bias // 2
+    magic = form.magic + form.bias + lift
+    shifted = f.binary("+", x, magic, flags="")
+    rest = x - f.binary("-", shifted, magic, flags="")
+    exponent = f.convert("bitcast", shifted, form.integer) << form.fraction_bits
+    lowered = polynomial(rest, [c * 2.0**-lift for c in _AROUND_WHOLE])
+    return lowered * f.convert("bitcast", exponent, x.type.scalar)
 
 
 def whole_number(shifted: Value, form: FloatFormat) -> Value:
-    """The integer ``k`` of ``shifted = FloatFormat.magic + k``."""
-    return shifted.function.convert("bitcast", shifted, form.integer) - form.magic_bits
+    """The integer ``k`` of ``shifted = FloatFormat.scale_magic + k``."""
+    bits = shifted.function.convert("bitcast", shifted, form.integer)
+    return bits - (form.magic_bits + 2 * form.bias)
 
 
 def split(x: Value) -> tuple[Value, Value]:

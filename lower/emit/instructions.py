@@ -18,7 +18,10 @@ _INTEGER = {
     **{"<<": "shl", ">>": "ashr", ">>>": "lshr", "sdiv": "sdiv", "srem": "srem"},
     **{"udiv": "udiv", "urem": "urem"},
 }
-_FLOAT_ORDER = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
+_FLOAT_ORDER = {
+    **{"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"},
+    "unordered": "uno",
+}
 _SIGNED_ORDER = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}
 _UNSIGNED_ORDER = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq", "!=": "ne"}
 
@@ -150,7 +153,10 @@ class Instructions:
         return self.emit(a.type, f"{operation}{a}, {b.text}")
 
     def compare(self, kind: str, a: Operand, b: Operand, *, signed: bool = True) -> Value:
-        """``a <kind> b`` as ``i1``; comparisons with NaN are false except ``!=``."""
+        """``a <kind> b`` as ``i1``; comparisons with NaN are false except ``!=``.
+
+        Floats are ``unordered`` if one of them is NaN.
+        """
         a, b = self.match(a, b)
         if a.type.is_float:
             operation = f"fcmp {_FLOAT_ORDER[kind]}"

@@ -67,6 +67,13 @@ def all_lanes(f: Instructions, lanes: int) -> Value:
     return f.const(I1.of(lanes), 1)
 
 
+def bits_of(mask: Value) -> Value:
+    """The lanes of `mask`, at most 32, as the bits of an ``i32``."""
+    f, lanes = mask.function, mask.type.lanes
+    bits = f.emit(Type(f"i{lanes}"), f"bitcast {mask} to i{lanes}")
+    return bits if lanes == I32.bits else f.emit(I32, f"zext {bits} to {I32}")
+
+
 def shuffle(a: Value, b: Value, lanes: Sequence[int]) -> Value:
     """The lanes of `a` followed by `b`, by number: lane ``i`` of `b` has the number ``L + i``."""
     numbers = ", ".join(f"i32 {i}" for i in lanes)
@@ -101,7 +108,9 @@ def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
     if type.lanes == 1:
         return value
     if type.is_float and kind in ("min", "max"):
-        return _extreme("<" if kind == "min" else ">", value)
+        # LLVM's own reduction checks for NaN at every step.
+        most = extreme("<" if kind == "min" else ">", value)
+        return f.select(reduce("or", f.compare("!=", value, value)), nan, most)
     if type.is_float:
         operation, start = ("fadd", -0.0) if kind == "+" else ("fmul", 1.0)
         args = (f.const(type.scalar, start), value)
@@ -113,19 +122,15 @@ def reduce(kind: str, value: Value, *, signed: bool = True) -> Value:
     return f.call_value(name, type.scalar, *args, flags=flags)
 
 
-def _extreme(order: str, value: Value) -> Value:
-    """The minimum or maximum of float lanes, by `order`; NaN if any lane is NaN.
-
-    LLVM's own reduction checks for NaN at every step.
-    """
+def extreme(order: str, value: Value) -> Value:
+    """The minimum or maximum of float lanes that are no NaN, by `order`: ``<`` or ``>``."""
     f, rest, half = value.function, value, value.type.lanes // 2
     while half > 1:
         low = shuffle(rest, rest, range(half))
         high = shuffle(rest, rest, range(half, 2 * half))
         rest, half = f.select(f.compare(order, low, high), low, high), half // 2
     first, second = lane(rest, 0), lane(rest, 1)
-    most = f.select(f.compare(order, first, second), first, second)
-    return f.select(reduce("or", f.compare("!=", value, value)), nan, most)
+    return f.select(f.compare(order, first, second), first, second)
 
 
 _REDUCTIONS = {

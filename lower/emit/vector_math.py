@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import inf, nan
 
 from relax_egraph.lower.emit.float_format import FloatFormat, format_of
-from relax_egraph.lower.emit.float_scale import scaled, split, whole_number
+from relax_egraph.lower.emit.float_scale import power_of_two, scaled, split, whole_number
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import clamped, per_lane, polynomial
 from relax_egraph.lower.emit.module_text import F32, F64, I32
@@ -63,6 +63,11 @@ def exp(x: Value) -> Value:
     return scaled(polynomial(r, (1.0, 1.0, *form.exp_series)), shifted)
 
 
+def exp_nonpositive(x: Value) -> Value:
+    """``eˣ`` for ``x ≤ 0``; the error of float32 is 2 ulp, and 0.7 ulp of `x` times the result."""
+    return exp(x) if x.type.element == "double" else power_of_two(x * _LOG2_E)
+
+
 def expm1(x: Value) -> Value:
     """``eˣ - 1``; 2 ulp.  With ``x = k·ln 2 + r`` it is ``2ᵏ·(eʳ - 1) + (2ᵏ - 1)``.
 
@@ -77,10 +82,10 @@ def expm1(x: Value) -> Value:
 
 
 def _reduced(x: Value, form: FloatFormat) -> tuple[Value, Value]:
-    """``r`` and ``k + magic`` of ``x = k·ln 2 + r`` with minimal ``|r|`` and integer ``k``."""
+    """``r`` and ``k + scale_magic`` of ``x = k·ln 2 + r`` with ``|r| ≤ ln 2 / 2``."""
     f = x.function
-    shifted = f.fma(x, _LOG2_E, form.magic)
-    k = f.binary("-", shifted, form.magic, flags="")
+    shifted = f.fma(x, _LOG2_E, form.scale_magic)
+    k = f.binary("-", shifted, form.scale_magic, flags="")
     return f.fma(k, -form.ln2_low, f.fma(k, -form.ln2_high, x)), shifted
 
 
@@ -203,8 +208,8 @@ def _log2(x: Value) -> Value:
 def _exp2(x: Value) -> Value:
     """``2ˣ`` for a float64, to 28 bits; the result is a normal number."""
     f, form = x.function, format_of(x.type)
-    shifted = f.binary("+", x, form.magic, flags="")
-    rest = x - f.binary("-", shifted, form.magic, flags="")
+    shifted = f.binary("+", x, form.scale_magic, flags="")
+    rest = x - f.binary("-", shifted, form.scale_magic, flags="")
     return scaled(polynomial(rest, _EXP2), shifted)
 
 

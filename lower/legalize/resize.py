@@ -22,6 +22,10 @@ from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
 from relax_egraph.tir.tensor import Reduction
 
 WIDE = "float64"
+"""The dtype of coordinates and weights."""
+
+NARROW_FLOATS = frozenset({"float32", "float16", "bfloat16"})
+"""The dtypes of pixels that are weighted in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
     _, _, *extents = canonical(data.shape, spec.data)
     shape = spec.shape(data.shape, size)
     nearest = spec.method == "nearest_neighbor"
+    wide = "float32" if {data.dtype, dtype} <= NARROW_FLOATS else WIDE
 
     def coordinates(at: tuple[TirVar, ...]) -> list[Coordinate]:
         points = canonical(at, spec.data)[2:]
@@ -58,7 +63,7 @@ def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
     def finished(*at: TirVar) -> TirExpr:
         points = coordinates(at)
         value: TirExpr = total[at]
-        if not nearest:
+        if not nearest and wide == WIDE:
             value = value / reduce(mul, [_scale(spec, c) for c in points])
         value = te.cast(value, dtype)
         if spec.mode != CROP:
@@ -71,31 +76,37 @@ def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
     else:
         total = data
         for k, target in enumerate(size):
-            total = _weighted(spec, k, total, target)
+            total = _weighted(spec, k, total, target, wide)
+        if total.dtype == dtype == wide != WIDE and spec.mode != CROP:
+            return total
     return te.compute(shape, finished, name)
 
 
-def _weighted(spec: Resize, k: int, image: te.Tensor, target: Dim) -> te.Tensor:
+def _weighted(spec: Resize, k: int, image: te.Tensor, target: Dim, dtype: str) -> te.Tensor:
     """`image` resized along axis `k` to `target` points, by sums of weighted pixels.
 
-    The first pixel of each point and the weights are tables.
+    The pixels around each point and their weights are tables.  Sums are of `dtype`: the weights of
+    floats are shares; those of integers are whole numbers, as their sums are truncated.
     """
     axis = spec.data[2 + k]
     extent, taps = image.shape[axis], TAPS[spec.method]
 
-    def weight(i: TirVar, tap: TirVar) -> TirExpr:
-        return _weight(spec, _coordinate(spec, k, i, extent, target), tap)
+    def pixel(tap: TirVar, i: TirVar) -> TirExpr:
+        first = _coordinate(spec, k, i, extent, target).whole
+        return clamped(first + tap - (taps // 2 - 1), extent)
 
-    first = te.compute(
-        (target,), lambda i: _coordinate(spec, k, i, extent, target).whole, f"pixel{k}"
-    )
-    weights = te.compute((target, taps), weight, f"weights{k}")
+    def weight(tap: TirVar, i: TirVar) -> TirExpr:
+        at = _coordinate(spec, k, i, extent, target)
+        own = _weight(spec, at, tap)
+        return own if dtype == WIDE else te.cast(own / _scale(spec, at), dtype)
+
+    pixels = te.compute((taps, target), pixel, f"pixel{k}")
+    weights = te.compute((taps, target), weight, f"weights{k}")
     around = te.reduce_axis(dims.mul(taps, any_read([extent])), f"r{k}")
 
     def summed(*at: TirVar) -> Reduction:
-        pixel = clamped(first[at[axis]] + around - (taps // 2 - 1), extent)
-        value = te.cast(image[(*at[:axis], pixel, *at[axis + 1 :])], WIDE)
-        return te.sum(value * weights[at[axis], around], around)
+        value = image[(*at[:axis], pixels[around, at[axis]], *at[axis + 1 :])]
+        return te.sum(te.cast(value, dtype) * weights[around, at[axis]], around)
 
     shape = (*image.shape[:axis], target, *image.shape[axis + 1 :])
     return te.compute(shape, summed, f"resize_{spec.method}{k}")

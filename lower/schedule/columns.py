@@ -22,6 +22,7 @@ from relax_egraph.lower.schedule.loops import (
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import accumulate_rows, along_row, combined
 from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
+from relax_egraph.lower.schedule.shares import cheapest_softmax
 from relax_egraph.lower.schedule.stages import Axis, Stage, runs
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite, substitute_stmt
@@ -43,7 +44,7 @@ FAR = 1 << 8
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if its stages share their last axes and reduce others."""
-    stages = inline(stages, function.outputs, hoist=True)
+    stages = cheapest_softmax(inline(stages, function.outputs, hoist=True))
     if len(stages) < 2 or not any(s.reduction for s in stages):
         return None
     names = Names.beside(function)

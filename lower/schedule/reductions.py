@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -20,7 +20,7 @@ from relax_egraph.lower.schedule.loops import (
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Reduction, Stage
 from relax_egraph.tir.analysis import EXPENSIVE, work
-from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, TirExpr, TirVar, from_dim
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads, substitute, substitute_stmt, variables
 from relax_egraph.tir.stmt import For, LoopKind, Stmt, Store, TirBlock, seq
 
@@ -35,6 +35,9 @@ STRIPS = 8
 
 ROWS = 4
 """The rows of results that accumulate together if they share reads."""
+
+FEW = 4
+"""The maximal terms of places from a table that are combined at once, vector by vector."""
 
 TOGETHER = 8
 """The rows that are combined before a row of results is read and written."""
@@ -59,9 +62,25 @@ def reduction_loops(
     over, renamed_over = names.renamed(reduced.axes, "k")
     values = {**spatial.values, **reduced.values, **renamed, **renamed_over}
     stage = bound(stage, values)
+    if (terms := _few_terms(stage, reduction, axes, over)) is not None:
+        return store_loops((terms,), names, outer)
     if axes and over and along_row(stage, axes[-1], over[-1]):
         return _accumulate_rows(stage, reduction, axes, over, names, outer)
     return _accumulate_scalar(stage, reduction, axes, over, outer)
+
+
+def _few_terms(
+    stage: Stage, reduction: Reduction, axes: Sequence[Axis], over: Sequence[Axis]
+) -> Stage | None:
+    """`stage` as a map that combines a few terms, if its own axis is long and a table is read."""
+    count = over[0].extent if len(over) == 1 else None
+    if not axes or _is_narrow(axes[-1]) or not isinstance(count, int) or count > FEW:
+        return None
+    if not any(loads(i) for r in loads(stage.value) for i in r.indices):
+        return None
+    terms = [substitute(stage.value, {over[0].var: Imm(k, "int64")}) for k in range(count)]
+    value = reduce(partial(Binary, reduction.combine), terms, reduction.init)
+    return replace(stage, axes=tuple(axes), value=value, reduction=None)
 
 
 def along_row(stage: Stage, last: Axis, reduced: Axis) -> bool:

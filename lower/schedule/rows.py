@@ -14,6 +14,7 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.reductions import along_row
 from relax_egraph.lower.schedule.row_loops import row_loops
 from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
+from relax_egraph.lower.schedule.shares import cheapest_softmax
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.lower.schedule.streaming import streaming
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
@@ -28,7 +29,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     """The schedule of `function` if its stages share row axes and reduce within a row."""
     if not any(s.reduction for s in stages):
         return None
-    stages = inline(stages, function.outputs, hoist=True)
+    stages = cheapest_softmax(inline(stages, function.outputs, hoist=True))
     depth = row_depth(stages)
     if depth is None:
         return None

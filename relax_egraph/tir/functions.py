@@ -85,6 +85,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "cosh": np.cosh,
     "erf": math.erf,
     "exp": np.exp,
+    "exp_nonpositive": np.exp,
     "expm1": np.expm1,
     "floor": np.floor,
     "fma": _fma,
@@ -112,7 +113,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 """By name: ``T.exp(x)``.
 
 Of numbers halfway between integers ``nearbyint`` gives the even one, ``round`` that away from 0.
-``fmod`` of floats and ``truncmod`` of integers have the sign of the dividend.
+``exp_nonpositive`` is ``exp`` of a number that is at most 0; its relative error is that of rounding
+the number: it suits a rounded difference ``x - max x``.  ``fmod`` of floats and ``truncmod`` of integers have the sign of the dividend.
 """
 
 _OPERANDS = {

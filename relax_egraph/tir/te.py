@@ -30,6 +30,7 @@ from relax_egraph.tir.scalar import cosh as cosh
 from relax_egraph.tir.scalar import equal as equal
 from relax_egraph.tir.scalar import erf as erf
 from relax_egraph.tir.scalar import exp as exp
+from relax_egraph.tir.scalar import exp_nonpositive as exp_nonpositive
 from relax_egraph.tir.scalar import expm1 as expm1
 from relax_egraph.tir.scalar import floor as floor
 from relax_egraph.tir.scalar import fma as fma

@@ -24,6 +24,9 @@ SPECIAL = [
 ]
 """Zeros, halves, and numbers at which functions overflow, vanish or are none."""
 
+NONPOSITIVE = {"exp_nonpositive"}
+"""Functions that are defined for numbers that are at most 0."""
+
 DTYPES = ["float32", "float64", *INTEGERS, "bool"]
 CASES = [
     (name, dtype)
@@ -40,7 +43,7 @@ def operands(name: str, dtype: str) -> list[Array]:
     if dtype == "bool":
         values = np.array([False, True])
     elif dtype.startswith("float"):
-        values = np.array(SPECIAL, dtype)
+        values = np.array([v for v in SPECIAL if not (v > 0 and name in NONPOSITIVE)], dtype)
     else:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         near = [v for v in (-9, -3, -1, 0, 1, 2, 7, 8, 9, 31, 32, 63, 64) if v >= low]
@@ -63,7 +66,7 @@ def assert_agree(actual: Array, expected: Array) -> None:
         np.testing.assert_array_equal(actual, expected)
         return
     unit, least = np.finfo(expected.dtype).eps, np.finfo(expected.dtype).smallest_subnormal
-    np.testing.assert_allclose(actual, expected, rtol=8 * unit, atol=8 * least)
+    np.testing.assert_allclose(actual, expected, rtol=16 * unit, atol=8 * least)
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)

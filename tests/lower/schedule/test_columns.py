@@ -63,7 +63,11 @@ def test_what_is_one_number_for_a_column_is_local() -> None:
     blocks = [s for s in statements(schedule(FUNCTIONS["softmax"]).body) if isinstance(s, TirBlock)]
 
     assert [[(b.name, b.shape, b.scope) for b in block.allocs] for block in blocks] == [
-        [("softmax_max", (64,), "local"), ("softmax_sum", (64,), "local")]
+        [
+            ("softmax_max", (64,), "local"),
+            ("softmax_sum", (64,), "local"),
+            ("softmax_sum_reciprocal", (64,), "local"),
+        ]
     ]
 
 

@@ -136,6 +136,7 @@ def test_softmax_is_three_passes_over_a_row_of_its_result() -> None:
     assert [(b.name, b.shape, b.scope) for block in blocks for b in block.allocs] == [
         ("softmax_max", (1,), "local"),
         ("softmax_sum", (1,), "local"),
+        ("softmax_sum_reciprocal", (1,), "local"),
         ("softmax_sum_part", (1,), "local"),
     ]
 
@@ -150,6 +151,7 @@ def test_the_exponentials_of_a_short_row_stay_in_a_buffer_of_their_own() -> None
         ("softmax_max", (1,), "local"),
         ("softmax_exp", (1024,), "local"),
         ("softmax_sum", (1,), "local"),
+        ("softmax_sum_reciprocal", (1,), "local"),
     ]
     assert scheduled.attrs["streamed"] == (0, 1)
 
