@@ -87,6 +87,28 @@ def main(x: R.Tensor((2, 3), "{dtype}"), y: R.Tensor((3, 4), "{dtype}")):
     np.testing.assert_array_equal(z, x.astype(out) @ y.astype(out), strict=True)
 
 
+def test_points_of_a_grid_are_along_its_second_axis_in_the_words_of_tvm() -> None:
+    ours, theirs = (
+        parse(f"""
+@R.function
+def main(x: R.Tensor((1, 3, 4, 4), "float32"), grid: R.Tensor({shape}, "float32")):
+    y = R.image.grid_sample(x, grid, {attrs})
+    return y
+""")
+        for shape, attrs in [
+            ((1, 3, 5, 2), 'method="linear"'),
+            ((1, 2, 3, 5), 'method="bilinear", layout="NCHW", padding_mode="zeros"'),
+        ]
+    )
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1, 3, 4, 4)).astype(np.float32)
+    grid = rng.uniform(-1, 1, (1, 3, 5, 2)).astype(np.float32)
+
+    y = evaluate(theirs, "main", x, np.ascontiguousarray(grid.transpose(0, 3, 1, 2)))
+
+    np.testing.assert_array_equal(y, evaluate(ours, "main", x, grid), strict=True)
+
+
 def test_a_condition_may_be_a_scalar_of_the_host() -> None:
     module = parse("""
 @R.function
