@@ -136,8 +136,6 @@ def _choices(
     catalogue: Catalogue,
 ) -> tuple[PricedChoice, ...]:
     choices: list[PricedChoice] = []
-    if c in table.free.small:
-        choices.append(PricedChoice(table.free.broadcasts[c], cost.BUILD))
     for node in nodes:
         if node.op == OPAQUE:
             choices.append(by_opaque(catalogue, c, node, view.opaque[node.key]))
@@ -154,9 +152,11 @@ def _choices(
             alone = _operator(view.classes, c, node, catalogue)
             choices += (k for k in alone if table.shared_cost.keys() >= {*k.choice.inputs})
     folding = (table.free.build_cost(c.choice.inputs) for c in choices)
-    return tuple(
+    priced = [
         PricedChoice(c.choice, c.cost + more) for c, more in zip(choices, folding, strict=True)
-    )
+    ]
+    stored = [PricedChoice(table.free.broadcasts[c], 0.0)] if c in table.free.small else []
+    return (*stored, *priced)
 
 
 def _operator(
