@@ -142,8 +142,6 @@ def _choices(
 ) -> tuple[PricedChoice, ...]:
     catalogue = movement.catalogue
     choices: list[PricedChoice] = []
-    if c in table.free.small:
-        choices.append(PricedChoice(table.free.broadcasts[c], cost.BUILD))
     for node in nodes:
         if node.op == OPAQUE:
             choices.append(by_opaque(catalogue, c, node, view.opaque[node.key]))
@@ -164,9 +162,11 @@ def _choices(
                 k for k in table.alone[key] if table.shared_cost.keys() >= {*k.choice.inputs}
             )
     folding = (table.free.build_cost(c.choice.inputs) for c in choices)
-    return tuple(
+    priced = [
         PricedChoice(c.choice, c.cost + more) for c, more in zip(choices, folding, strict=True)
-    )
+    ]
+    stored = [PricedChoice(table.free.broadcasts[c], 0.0)] if c in table.free.small else []
+    return (*stored, *priced)
 
 
 def _operator(movement: MovementCuts, c: ClassId, node: ENode) -> list[PricedChoice]:

@@ -12,6 +12,7 @@ from relax_egraph.lower.codegen.postorder import postorder
 from relax_egraph.lower.codegen.scope import REGISTER_TYPES
 from relax_egraph.tir.expr import (
     COMPARISONS,
+    HANDLE,
     LOGICAL,
     Binary,
     Buffer,
@@ -236,5 +237,7 @@ def _require(expr: TirExpr, dtype: str, what: str) -> None:
 
 
 def _require_dtype(dtype: str, what: str) -> None:
+    if dtype == HANDLE:
+        raise NotLowerable(f"{what} is a handle of unknown shape: needs T.match_buffer")
     if dtype not in REGISTER_TYPES:
         raise NotLowerable(f"{what} is of {dtype}: needs one of {', '.join(REGISTER_TYPES)}")

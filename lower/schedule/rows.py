@@ -63,8 +63,8 @@ def one_row(
 ) -> Stmt:
     """The row of `stages` at `place`, the values of their leading axes.
 
-    Intermediates are stored in unused rows of `outputs`, but not in those of `taken`.  Loops with
-    independent iterations are of kind `outer`.
+    Intermediates are stored in unused rows of `outputs`; those of `taken` are used until `stages`
+    have read them.  Loops with independent iterations are of kind `outer`.
     """
     homes = _homes(stages, outputs, len(place), taken)
     inside = [_of_row(s, place, homes) for s in stages]
@@ -131,6 +131,9 @@ def _homes(
         shape = tuple(a.extent for a in stage.axes[depth:] if a.extent != 1)
         elements = dims.product(shape)
         fits = isinstance(elements, int) and elements <= LARGEST_LOCAL
+        free = {id(b) for b in taken if _is_last_read(stages, place, b)}
+        taken = [b for b in taken if id(b) not in free]
+        lent -= free
         lender = None if fits else lender_of(stages, place, outputs, lent)
         if lender is not None:
             lent.add(id(lender))
@@ -141,6 +144,18 @@ def _homes(
         )
         homes[id(stage.buffer)] = _Home(own, is_new=True)
     return homes
+
+
+def _is_last_read(stages: Sequence[Stage], place: int, buffer: Buffer) -> bool:
+    """Whether stage `place` is the last one that reads `buffer`, each element in its own turn."""
+    stage = stages[place]
+    reads = reads_of(stage, buffer)
+    return (
+        bool(reads)
+        and stage.reduction is None
+        and all(r.indices == stage.indices for r in reads)
+        and not any(s.reads(buffer) for s in stages[place + 1 :])
+    )
 
 
 def lender_of(

@@ -203,8 +203,10 @@ class _Rewriter(ExprMutator):
     def _allocated(self, name: str, info: StructInfo) -> Expr:
         assert isinstance(info, TensorStructInfo)
         assert info.shape is not None
+        if info.dtype is None:
+            raise IllTyped(f"{self._name}: {name} is {info}, its dtype is needed to allocate it")
         shape = self.visit_expr(info.shape)
-        return self._named(name, call("builtin.alloc_tensor", shape, StringImm(info.dtype or "")))
+        return self._named(name, call("builtin.alloc_tensor", shape, StringImm(info.dtype)))
 
     def _writable(self, name: str, array: Expr) -> Expr:
         """`array`, or a copy of it if it must not be written."""

@@ -142,7 +142,11 @@ class Foreign(CallReader):
         return self._value(ast.copy_location(item, node))
 
     def _grid_sample(self, node: ast.Call, _: StructInfo | None) -> Expr:
-        """``R.image.grid_sample(data, grid, method, layout, padding_mode, align_corners)``."""
+        """``R.image.grid_sample(data, grid, method, layout, padding_mode, align_corners)``.
+
+        With a `layout`, or a method in TVM's words, the coordinates of points are axis 1 of the
+        grid, as there; else they are its last axis.
+        """
         names = ("data", "grid", "method", "layout", "padding_mode", "align_corners")
         by_name = arguments(self._source, node, names)
         operands = [self._leaf(by_name[k]) for k in names[:2] if k in by_name]
@@ -150,8 +154,15 @@ class Foreign(CallReader):
         if attrs.pop("layout", "NCHW") not in ("NCHW", "NCDHW"):
             message = "R.image.grid_sample reads images of layout NCHW, volumes of NCDHW"
             raise self._source.error(by_name["layout"], message, "use R.permute_dims")
-        if "method" in attrs:
-            attrs["method"] = _METHODS.get(attrs["method"], attrs["method"])
+        method = attrs.get("method")
+        if ("layout" in by_name or method in _METHODS) and len(operands) == 2:
+            info = operands[0].struct_info
+            rank = info.ndim if isinstance(info, TensorStructInfo) and info.ndim > 0 else 4
+            axes = (0, *range(2, rank), 1)
+            turned = self._apply(node, "permute_dims", operands[1], axes=axes)
+            operands[1] = self._scope.emit(turned)
+        if method is not None:
+            attrs["method"] = _METHODS.get(method, method)
         return self._apply(node, "image.grid_sample", *operands, **attrs)
 
     def _wrapped(self, node: ast.Call, _: StructInfo | None) -> Expr:

@@ -282,6 +282,9 @@ class TirExpressions:
         if is_float(a.dtype):
             return Binary("/", a, b)
         zero = Imm(0, a.dtype)
+        if isinstance(b, Imm) and b.value > 0:
+            up = Binary("-", zero, Binary("//", Binary("-", zero, a), b))
+            return Select(Binary("<", a, zero), up, Binary("//", a, b))
         magnitudes = [Binary("max", x, Binary("-", zero, x)) for x in (a, b)]
         down = Binary("//", *magnitudes)
         is_negative = Binary("!=", Binary("<", a, zero), Binary("<", b, zero))

@@ -46,6 +46,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
 def _loops(pool: Pool, rest: Sequence[Stage], names: Names, *, is_output: bool) -> Stmt:
     line, axes = line_of(pool, names)
     w = pool.along
-    buffer = line.buffer("line", (line.whole(line.columns.size) - 1) * w.stride + w.reach)
+    columns = line.whole(max(1, line.columns.size))
+    buffer = line.buffer("line", (columns - 1) * w.stride + w.reach)
     body = seq(fill_line(line, buffer), Results(line, rest, is_output).of(buffer))
     return parallel(axes, TirBlock("line", (), body, allocs=(buffer,)))

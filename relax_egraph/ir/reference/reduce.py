@@ -17,13 +17,20 @@ from relax_egraph.ir.reference.array import (
 )
 
 
+def _in_order(x: Array) -> Array:
+    """`x` in row-major order: the layout in memory decides in which order numpy adds."""
+    return np.asarray(x, order="C")
+
+
 def _sum(x: Array, *, axis: Axes, keepdims: bool) -> Array:
     dtype = np.float64 if is_float(name_of(x.dtype)) else x.dtype
-    return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)).astype(x.dtype)
+    return np.asarray(np.sum(_in_order(x), axis=axis, keepdims=keepdims, dtype=dtype)).astype(
+        x.dtype
+    )
 
 
 def _mean(x: Array, *, axis: Axes, keepdims: bool) -> Array:
-    total = np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=np.float64))
+    total = np.asarray(np.sum(_in_order(x), axis=axis, keepdims=keepdims, dtype=np.float64))
     counted = range(x.ndim) if axis is None else axis
     count = np.float64(math.prod(x.shape[a] for a in counted))
     return (total / count).astype(x.dtype)
@@ -39,7 +46,9 @@ def _min(x: Array, *, axis: Axes, keepdims: bool) -> Array:
 
 def _prod(x: Array, *, axis: Axes, keepdims: bool) -> Array:
     dtype = np.float64 if is_float(name_of(x.dtype)) else x.dtype
-    return np.asarray(np.prod(x, axis=axis, keepdims=keepdims, dtype=dtype)).astype(x.dtype)
+    return np.asarray(np.prod(_in_order(x), axis=axis, keepdims=keepdims, dtype=dtype)).astype(
+        x.dtype
+    )
 
 
 def _variance(x: Array, *, axis: Axes, keepdims: bool) -> Array:

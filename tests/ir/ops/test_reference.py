@@ -59,6 +59,17 @@ def test_a_sum_of_float32_is_rounded_once() -> None:
     np.testing.assert_array_equal(computed("sum", x), np.array(2, F32), strict=True)
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
+def test_a_reduction_does_not_depend_on_the_layout_in_memory(name: str) -> None:
+    x = np.random.default_rng(0).standard_normal((7, 9, 11))
+    turned = np.ascontiguousarray(x.transpose(2, 0, 1)).transpose(1, 2, 0)
+    attrs: dict[str, Attr] = {"axis": (1, 2), "keepdims": False}
+
+    results = [computed(name, each, **attrs) for each in (x, turned)]
+
+    np.testing.assert_array_equal(*results)
+
+
 def test_a_sum_of_integers_wraps_in_their_dtype() -> None:
     x = np.array([100, 100], np.int8)
 

@@ -251,6 +251,14 @@ def test_sizes_that_are_not_known_decide_at_run_time() -> None:
     assert conditions(softmax_of_transposed(512)) == []
 
 
+def test_the_exponentials_of_a_long_row_overwrite_the_product() -> None:
+    scheduled = schedule(product_and_softmax(512, 32, 4096))
+
+    blocks = [s for s in statements(scheduled.body) if isinstance(s, TirBlock)]
+    assert {(b.shape, b.scope) for s in blocks for b in s.allocs} == {((1,), "local")}
+    assert scheduled.allocs == ()
+
+
 def test_without_room_in_a_result_the_product_has_a_block_of_its_own() -> None:
     function = costly_rows_in_another_type()
 

@@ -133,6 +133,12 @@ def test_data_without_elements(shape: tuple[int, ...]) -> None:
     both_layouts("max_pool2d", numbers(*shape), pool_size=(3,), padding=(1,))
 
 
+@pytest.mark.parametrize("channels", [0, 3])
+def test_results_without_elements(channels: int) -> None:
+    attrs: dict[str, Any] = {"strides": (2,), "padding": (0, 1), "dilation": (2,)}
+    assert_same("max_pool1d", numbers(1, 0, channels), layout="NWC", ceil_mode=True, **attrs)
+
+
 @pytest.mark.parametrize("name", ["max_pool1d", "avg_pool1d"])
 @pytest.mark.parametrize("stride", [1, 2, 4])
 def test_lines_that_are_cut(name: str, stride: int) -> None:

@@ -1,0 +1,62 @@
+"""The gradients of `R.grad` are the derivatives of their operators."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir.apply import apply_op
+from relax_egraph.ir.expr import Call, Var
+from relax_egraph.ir.op import OPS, infer
+from relax_egraph.ir.struct_info import tensor
+from tests.support.ops.case import Case, Draw
+from tests.support.ops.gradient import SAMPLERS
+
+FORWARD = {
+    "grad.nll_loss_backward": "nn.nll_loss",
+    "grad.max_pool2d_backward": "nn.max_pool2d",
+    "grad.avg_pool2d_backward": "nn.avg_pool2d",
+    "grad.take_backward": "take",
+}
+STEP = 1e-5
+
+
+def doubles(case: Case) -> list[Any]:
+    """The operands, floats as float64."""
+    kinds = [o.dtype.kind if isinstance(o, np.ndarray) else "" for o in case.operands]
+    wide = zip(case.operands, kinds, strict=True)
+    return [o if kind in "iu" else o.astype(np.float64) for o, kind in wide]
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_a_gradient_is_the_derivative(name: str) -> None:
+    random = Random(name)
+    for _ in range(10):
+        case = SAMPLERS[name](Draw(random))
+        gradient, x, *others = doubles(case)
+        direction = np.random.default_rng(0).standard_normal(x.shape)
+        ends = [
+            apply_op(OPS[FORWARD[name]], [x + step * direction, *others], case.attrs)
+            for step in (STEP, -STEP)
+        ]
+        if not all(np.isfinite(end).all() for end in ends):
+            continue  # a window without elements
+        slope = np.sum((np.asarray(ends[0]) - np.asarray(ends[1])) * gradient) / (2 * STEP)
+
+        result = apply_op(OPS[name], [gradient, x, *others], case.attrs)
+
+        assert np.sum(np.asarray(result) * direction) == pytest.approx(slope, rel=1e-4, abs=1e-4)
+
+
+def test_a_gradient_has_the_shape_of_the_result() -> None:
+    operands = [tensor((2, 3), "float32"), tensor((4, 3), "float32"), tensor((3,), "int64")]
+    call = Call(
+        OPS["grad.take_backward"],
+        tuple(Var(f"x{k}", info) for k, info in enumerate(operands)),
+        {"axis": 0},
+    )
+
+    with pytest.raises(IllTyped, match=r"the gradient is R.Tensor\(\(2, 3\), \"float32\"\), needs"):
+        infer(call)
