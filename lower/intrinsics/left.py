@@ -1,7 +1,7 @@
 """The left operand of a product: its numbers, each in all lanes.
 
-A processor with multiply-adds by lane (AArch64) takes a number from any lane of a register: a vector
-holds the numbers of several steps of the depth, if they are adjacent.
+A processor with multiply-adds by lane takes a number from any lane of a register: a vector holds
+the numbers of several steps of the depth, if they are adjacent.
 """
 
 from collections.abc import Callable, Sequence
