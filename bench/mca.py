@@ -170,7 +170,7 @@ def rows() -> list[Row]:
         tile("gemm_tile_int8", "gemm_5x4", ours),
         tile("axpy_tile", "axpy_tile", 256),
         tile("window_tile", "window_6x4", 96),
-        tile("depthwise_tile", "depthwise_6x4", 96),
+        tile("depthwise_tile", "depthwise_5x4", 80),
         operator("softmax, exponentials", "R.nn.softmax(x)", "fmla", 2 * LANES),
         Row("  XNNPACK: degree 5, no subnormals", "element", 4 * LANES, softmax_pass()),
         operator("maximum of a row", "R.max(x, axis=[1])", "fmax", 4 * LANES),

@@ -52,7 +52,7 @@ def build(
 
     The executable runs where the system is the same and one of `targets` is no more than what the
     processor has; if it is `portable`, elsewhere too: it then has LLVM texts, of which machine code
-    is made when they are linked.  See `processor` for names, also of other architectures.
+    is made when they are linked.  See `processor` for names, also of other systems.
 
     Raises `IllFormed` for a module that breaks a law of the IR, `NotLowerable` for a loop function
     that no machine code is written for, ``ValueError`` for a name that LLVM does not know.

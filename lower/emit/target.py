@@ -72,6 +72,11 @@ class Target:
         return self.architecture == "aarch64"
 
     @property
+    def multiplies_memory(self) -> bool:
+        """Whether a multiply-add takes a factor from memory; else each takes a register."""
+        return self.architecture != "aarch64"
+
+    @property
     def has_extremes(self) -> bool:
         """Whether minimum and maximum, which are NaN if an operand is, are one instruction."""
         return self.architecture == "aarch64"

@@ -44,7 +44,9 @@ def define_depthwise_tile(module: Module, target: Target) -> None:
 
 def _strips(target: Target) -> Sequence[tuple[int, int]]:
     """The maximal rows of a block and its vectors, from the widest strips to the narrowest."""
-    return ((6, 4), (10, 2), (12, 1)) if target.vector_registers == 32 else ((6, 2), (10, 1))
+    if target.vector_registers == 32:
+        return (6 if target.multiplies_memory else 5, 4), (10, 2), (12, 1)
+    return (6, 2), (10, 1)
 
 
 def _define_strip(module: Module, name: str, tall: int, vectors: int, lanes: int) -> None:

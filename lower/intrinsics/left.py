@@ -1,7 +1,7 @@
 """The left operand of a product: its numbers, each in all lanes.
 
-A processor with multiply-adds by lane (AArch64) takes a number from any lane of a register: a vector
-holds the numbers of several steps of the depth, if they are adjacent.
+A processor with multiply-adds by lane takes a number from any lane of a register: a vector holds
+the numbers of several steps of the depth, if they are adjacent.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,17 @@ from relax_egraph.lower.emit.vector import shuffle
 
 Read = Callable[[Value], list[Value]]
 """Reads the numbers of one step of the depth, at an index: one for each row."""
+
+
+def factor(pointer: Value, lanes: int) -> Value:
+    """The number at `pointer` in all `lanes`."""
+    f = pointer.function
+    number = f.load(pointer, F32)
+    if (
+        f.module.target.multiplies_by_lane
+    ):  # else LLVM loads to all lanes, which takes a vector unit
+        number = f.intrinsic("arithmetic.fence", number, flags="")
+    return f.splat(number, lanes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +62,7 @@ class Left:
 
     def read(self, at: Value) -> list[Value]:
         """The numbers of the rows at index `at`."""
-        f = at.function
-        numbers = [f.load(f.address(row, at, F32), F32) for row in self.rows]
-        if self._by_lane:  # without the fence LLVM loads to all lanes, which takes a vector unit
-            numbers = [f.intrinsic("arithmetic.fence", x, flags="") for x in numbers]
-        return [f.splat(x, self.lanes) for x in numbers]
+        return [factor(at.function.address(row, at, F32), self.lanes) for row in self.rows]
 
     @property
     def _by_lane(self) -> bool:

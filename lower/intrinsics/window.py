@@ -11,6 +11,7 @@ from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
+from relax_egraph.lower.intrinsics.left import factor
 from relax_egraph.lower.intrinsics.row import Row
 from relax_egraph.lower.intrinsics.strips import balanced
 
@@ -100,7 +101,7 @@ def _define_block(module: Module, block: _Block) -> None:
                 a_at, b_at, *sums = steps.values
                 terms = row.read(b_at)
                 places = (f.address(a_at, offset, F32) for offset in a_rows)
-                factors = [f.splat(f.load(place, F32), block.lanes) for place in places]
+                factors = [factor(place, block.lanes) for place in places]
                 pairs = ((x, t) for x in factors for t in terms)
                 sums = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
                 steps.carry(f.address(a_at, 1, F32), f.address(b_at, b_step, F32), *sums)

@@ -5,7 +5,8 @@ import sys
 from functools import cache
 
 _WINDOWS = ("ucrtbase", "vcruntime140", "kernel32", "ntdll")
-"""The libraries of every process that runs Python on Windows."""
+"""The libraries of every process that runs Python on Windows; frames of more than a page call
+``__chkstk`` of the last."""
 
 
 def has_function(name: str) -> bool:

@@ -31,6 +31,7 @@ _TARGETS = (
     'a target is a processor, such as "native", "generic" or "x86-64-v3"; LLVM compiles for each'
 )
 
+
 @cache
 def processor(name: str) -> Target:
     """The processor `name`; raises ``ValueError``, with similar names, if LLVM does not know it."""

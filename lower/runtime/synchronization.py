@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
-from relax_egraph.lower.emit.module_text import I1, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.module_text import I1, I32, I64, Type
 
 SPIN = 50_000
 """The nanoseconds for which a waiting thread keeps its processor."""
 
 _RELAX = {"x86_64": ("llvm.x86.sse2.pause",), "aarch64": ("llvm.aarch64.hint", 1)}
 """The intrinsic by which a processor waits a moment, and its argument."""
+
 
 def spin(f: Function, is_over: Callable[[], Value]) -> None:
     """Wait until `is_over` or for `SPIN` nanoseconds; the module defines ``now``."""

@@ -1,4 +1,4 @@
-"""Every module is imported on every system: nothing takes what only some have, until it is called."""
+"""Every module is imported on every system: what only some have is taken when it is called."""
 
 import json
 import subprocess

@@ -7,6 +7,8 @@ from functools import cache
 
 import pytest
 
+from relax_egraph.lower.emit.emitter import Function
+from relax_egraph.lower.emit.module_text import I64, PTR, Module
 from relax_egraph.lower.emit.target import Target, host, this_system
 from relax_egraph.lower.jit.library import Library
 from relax_egraph.lower.jit.linking import load
@@ -67,6 +69,18 @@ def test_scratch_memory_and_driver_compile(name: str) -> None:
     clock = {"time" if target.system == "darwin" else "_time64"}
     others = {f for f in needed_by(str(driver_module(target)), target) if not f.startswith("Py")}
     assert others - {"memcpy", "memmove", "memset"} == clock
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_large_frame_is_probed_where_the_stack_grows_page_by_page(name: str) -> None:
+    target = processor(name)
+    module = Module(target)
+    f = Function(module, "f", (PTR,))
+    f.store(f.allocate(I64, 1 << 13), f.args[0])
+    f.finish()
+
+    probes = {"__chkstk"} if target.system == "win32" else set[str]()
+    assert needed_by(str(module), target) == probes
 
 
 @cache

@@ -22,7 +22,6 @@ Elementwise = (
 """An expression of the elements of one, two or three arrays."""
 
 
-
 def runs_here(target: Target) -> bool:
     """Whether this processor runs code for `target`."""
     return target.architecture == host().architecture and not host().lacks(target)

@@ -15,8 +15,7 @@ _SIGNAL_WORDS = 16  # more than any system's set of signals
 
 @dataclass(frozen=True, slots=True)
 class Posix:
-    """`clock` is the number of the monotonic clock, `block` and `restore` are ``SIG_BLOCK`` and
-    ``SIG_SETMASK``."""
+    """The numbers of the monotonic clock, of ``SIG_BLOCK`` and of ``SIG_SETMASK``."""
 
     clock: int
     block: int
@@ -39,6 +38,7 @@ class Posix:
     def wait(self, sleep: Value, word: Value, number: Value) -> None:
         """Wait for the condition: who changed the word signals it under the mutex."""
         f = sleep.function
+        assert isinstance(f, Function)
         f.call_value("pthread_mutex_lock", I32, sleep)
         with f.when(f.compare("==", atomic_load(word), number)):
             f.call_value("pthread_cond_wait", I32, f.address(sleep, CONDITION, I8), sleep)
