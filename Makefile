@@ -5,6 +5,7 @@
 # make bench   measure against numpy and whatever of `pip install -e .[bench]` is there, in one run
 #              ONLY=words of names   MODELS=folder of networks as lists of layers
 #              JSON=file for the figures   SVG=file for the roofline, which is beside the JSON else
+#              TARGET=processor to compile for, x86-64-v3; peers are held to its vectors if they can be
 # make bench-models MODELS=folder    optimize and run networks given as lists of layers
 # make bench-transformers EXPORTS=folder   export models of transformers to it, once, and run them
 #              ONLY=names or kinds of models   JSON=file for the figures
@@ -50,7 +51,7 @@ lint: .venv/lint
 	$(BIN)/pyright
 
 bench: .venv/installed
-	$(BIN)/python -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(MODELS),--models "$(MODELS)") $(if $(JSON),--json "$(JSON)") $(if $(SVG),--svg "$(SVG)")
+	$(BIN)/python -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(MODELS),--models "$(MODELS)") $(if $(JSON),--json "$(JSON)") $(if $(SVG),--svg "$(SVG)") $(if $(TARGET),--target "$(TARGET)")
 
 bench-mca: .venv/installed
 	$(BIN)/python -m bench.mca

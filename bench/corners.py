@@ -31,6 +31,8 @@ def corners() -> dict[str, Workload]:
         for name, (body, count) in _ELEMENTWISE.items():
             tasks[f"{name}, {dtype} 1024²"] = partial(_typed, body, count, dtype, 1024, "copy")
         for name, body in _REDUCTIONS.items():
+            if dtype == "int8" and name.startswith("sum"):
+                continue  # it overflows, and peers have none
             tasks[f"{name}, {dtype} 1024²"] = partial(_typed, body, 1, dtype, 1024, "read")
     for name, body in _POWERS.items():
         tasks[f"{name}, float64 64×1024"] = partial(_map, body, (64, 1024), "float64")
@@ -84,7 +86,7 @@ _WINDOWS: Mapping[str, tuple[Body, tuple[int, int, int]]] = {
     "mean of all": (partial(ir.call, "nn.adaptive_avg_pool2d", output_size=(1, 1)), (2048, 7, 7)),
     "max of all": (partial(ir.call, "max", axis=(2, 3), keepdims=True), (2048, 7, 7)),
     "resize linear to 112²": (_resized("linear", (112, 112)), (64, 56, 56)),
-    "resize linear to 224²": (_resized("linear", (224, 224)), (3, 480, 640)),
+    "resize linear to 240×320": (_resized("linear", (240, 320)), (3, 480, 640)),
     "resize nearest to 56²": (_resized("nearest_neighbor", (56, 56)), (128, 28, 28)),
 }
 _CONVOLUTIONS: Mapping[str, tuple[Body, tuple[int, int, int], tuple[int, int, int, int]]] = {
@@ -100,8 +102,14 @@ _CONVOLUTIONS: Mapping[str, tuple[Body, tuple[int, int, int], tuple[int, int, in
     ),
     "depthwise 5×5": (_convolved(padding=2, groups=240), (240, 14, 14), (240, 1, 5, 5)),
 }
+
+
+def _multiply_add(x: Var, y: Var) -> Call:
+    return ir.call("add", ir.call("multiply", x, y), x)
+
+
 _ELEMENTWISE: Mapping[str, tuple[Body, int]] = {
-    "x·y+x": (lambda x, y: ir.call("add", ir.call("multiply", x, y), x), 2),
+    "x·y+x": (_multiply_add, 2),
     "max(x, y)": (partial(ir.call, "maximum"), 2),
 }
 _REDUCTIONS: Mapping[str, Body] = {
@@ -152,6 +160,10 @@ def _convolution(
     """A convolution of one image with a constant weight."""
     scale = np.float32(1 / math.sqrt(math.prod(weight[1:])))
     kernel = ir.const(drawn(*weight, seed=1) * scale)
-    module = module_of(((1, *shape),), lambda x: convolve(x, kernel))
+
+    def body(x: Var) -> Call:
+        return convolve(x, kernel)
+
+    module = module_of(((1, *shape),), body)
     inputs = (drawn(1, *shape),)
     return Task((module,), inputs, "arithmetic", operations(program_of(module), inputs))

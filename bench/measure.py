@@ -19,6 +19,7 @@ from bench.timing import Run, in_turn, least, samples
 from bench.work import least_bytes
 from bench.workloads import Ratio, Task, Workload, workloads
 from relax_egraph.ir.module import IRModule
+from relax_egraph.lower.jit.processors import processor
 from relax_egraph.vm.call_report import CallSum
 
 UNITS: Mapping[bool, frozenset[Ratio]] = {
@@ -34,8 +35,10 @@ TOLERANCE = 1e-5
 """The largest accepted error, relative to the largest magnitude of the result."""
 
 
-def measure(name: str, models: Path | None, threads: int, seconds: float) -> Result:
-    """Measure one workload for about `seconds` on each system.
+def measure(
+    name: str, models: Path | None, threads: int, seconds: float, target: str = ours.NATIVE
+) -> Result:
+    """Measure one workload for about `seconds` on each system; ours is compiled for `target`.
 
     A peer that does not support it, fails, or has a wrong result is left out; if it is one of our
     own systems, raises `NotRunnable`.
@@ -50,7 +53,7 @@ def measure(name: str, models: Path | None, threads: int, seconds: float) -> Res
     own = [OURS, *[ONE_THREAD] * (threads > 1), *[UNOPTIMIZED] * ("unoptimized" in workload.wanted)]
     for system in (*own, *peers.installed()):
         try:
-            bound, errors[system] = _checked(system, task, expected, threads)
+            bound, errors[system] = _checked(system, task, expected, threads, target)
             runs[system] = in_turn([b.run for b in bound])
             if system == OURS and (profile := bound[0].profile):
                 kernels = [s for s in profile().sums() if s.kind != "builtin"]
@@ -63,7 +66,7 @@ def measure(name: str, models: Path | None, threads: int, seconds: float) -> Res
                 raise
             first, *_ = (*str(failure).splitlines(), "")
             left_out[system] = f"{type(failure).__name__}: {first}"
-    limits = limits_of(task) if threads == 1 else {}
+    limits = limits_of(task, processor(target)) if threads == 1 else {}
     loops = {loop: run for loop, (run, _) in limits.items()}
     patience, clock = (1, None) if threads == 1 else (PATIENCE, time.perf_counter)
     times = least(runs | loops, patience * seconds, clock)
@@ -91,10 +94,10 @@ def known(models: Path | None) -> dict[str, Workload]:
 
 
 def _checked(
-    system: str, task: Task, expected: Sequence[Array], threads: int
+    system: str, task: Task, expected: Sequence[Array], threads: int, target: str
 ) -> tuple[list[Bound], float]:
     """The compiled modules of `task` and their error; raises `NotRunnable` if it is too large."""
-    bound = [_compiled(system, module, threads)(task.inputs) for module in task.modules]
+    bound = [_compiled(system, module, threads, target)(task.inputs) for module in task.modules]
     error = max(error_of(b.result(), e) for b, e in zip(bound, expected, strict=True))
     if not error < TOLERANCE:
         raise NotRunnable(f"its error is {error:.1e}")
@@ -102,13 +105,14 @@ def _checked(
 
 
 @lru_cache(maxsize=16)
-def _compiled(system: str, module: IRModule, threads: int) -> Bind:
+def _compiled(system: str, module: IRModule, threads: int, target: str) -> Bind:
     """A compiled module, cached for the next workload."""
     if system == ONE_THREAD:
-        return ours.optimized(module, 1)
+        return ours.optimized(module, 1, target)
     compilers = {OURS: ours.optimized, UNOPTIMIZED: ours.as_written}
-    compiler = compilers.get(system) or peers.peer(system)
-    return compiler(module, threads)
+    if (own := compilers.get(system)) is not None:
+        return own(module, threads, target)
+    return peers.peer(system)(module, threads)
 
 
 def _contended(runs: Mapping[str, Run], seconds: float) -> dict[str, float]:

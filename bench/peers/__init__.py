@@ -24,6 +24,22 @@ _PEERS: Mapping[str, tuple[tuple[str, ...], Callable[[], Compile]]] = {
 """The required packages of each peer, itself first, and its `Compile` function."""
 
 
+_XLA_ISAS = {256: "AVX2", 128: "SSE4_2"}
+_NARROW: Mapping[int, Mapping[str, str]] = {
+    256: {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+    },
+    128: {
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "OPENBLAS_CORETYPE": "Nehalem",
+    },
+}
+"""The environment that holds libraries to narrower vectors than this processor has."""
+
+
 def installed() -> dict[str, str]:
     """The versions of the installed peers."""
     return {
@@ -43,13 +59,18 @@ def operator_by_operator() -> Compile | None:
     return _of("onnxruntime", "as_written")() if "onnxruntime" in installed() else None
 
 
-def environment(threads: int) -> dict[str, str]:
-    """The environment that peers need before import, for `threads` threads each."""
+def environment(threads: int, vector_bits: int = 512) -> dict[str, str]:
+    """The environment that peers need before import, for `threads` threads each.
+
+    Those that can be are held to vectors of `vector_bits`; onnxruntime cannot.
+    """
     counts = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
     eigen = "true" if threads > 1 else "false"
+    isa = f" --xla_cpu_max_isa={_XLA_ISAS[vector_bits]}" if vector_bits in _XLA_ISAS else ""
     return {
+        **_NARROW.get(vector_bits, {}),
         **dict.fromkeys(counts, str(threads)),
-        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={eigen}",
+        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={eigen}{isa}",
         "JAX_PLATFORMS": "cpu",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no processes in the background
         "MALLOC_MMAP_THRESHOLD_": "1000000000",  # no fresh pages for large results,

@@ -160,9 +160,13 @@ def _avg_pool2d(
 
 
 def _resize2d(*, method: str, **_: object) -> Callable[..., Any]:
-    modes = {"linear": {"mode": "bilinear", "align_corners": False}}
-    how = modes.get(method, {"mode": "nearest"})
-    return lambda x, size: functional.interpolate(x, size=size, **how)
+    linear = {"mode": "bilinear", "align_corners": False}
+    attrs = linear if method == "linear" else {"mode": "nearest"}
+
+    def resize2d(x: Any, size: tuple[int, ...]) -> Any:
+        return functional.interpolate(x, size=size, **attrs)
+
+    return resize2d
 
 
 def _adaptive_avg_pool2d(*, output_size: tuple[int, ...], **_: object) -> Callable[[Any], Any]:

@@ -17,7 +17,8 @@ from relax_egraph.lower.codegen.vectorize import Plan, plan, unconditional, uppe
 from relax_egraph.lower.emit import vector
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.tir.rewrite import stores
+from relax_egraph.tir.expr import Buffer
+from relax_egraph.tir.rewrite import loads, stores
 from relax_egraph.tir.stmt import For, IfThenElse, Seq, Stmt, Store, TirBlock
 
 Emit = Callable[[Scope, Stmt], None]
@@ -179,8 +180,11 @@ class _Writer:
         """Write `stmt` for each vector of `groups`."""
         match stmt:
             case Seq(body=parts):
-                for part in parts:
-                    self._body(groups, part)
+                for run in _runs(parts, self.plan):
+                    if len(run) == 1:
+                        self._body(groups, run[0])
+                    else:
+                        self._together(groups, [s for s in run if isinstance(s, Store)])
             case TirBlock(axes=axes, body=body):
                 for axis in axes:
                     if axis.var not in groups[0].variables:
@@ -198,6 +202,13 @@ class _Writer:
                 self._store(groups, stmt, [value(g, stored) for g in groups])
             case _:
                 raise AssertionError(f"{type(stmt).__name__} in a vectorized loop")
+
+    def _together(self, groups: Sequence[Scope], stores: Sequence[Store]) -> None:
+        """Write stores whose common subexpressions are computed once."""
+        groups = [g.fresh() for g in groups]
+        values = [[value(g, s.value) for g in groups] for s in stores]
+        for stmt, of_groups in zip(stores, values, strict=True):
+            self._store(groups, stmt, of_groups)
 
     def _store(self, groups: Sequence[Scope], stmt: Store, values: Sequence[Value]) -> None:
         on = self.past.get(id(stmt))
@@ -228,6 +239,24 @@ class _Writer:
                 assert group.mask is not None
                 with self.f.when(vector.reduce("or", group.mask)):
                     self._body([group], arm)
+
+
+def _runs(parts: Sequence[Stmt], plan: Plan) -> list[list[Stmt]]:
+    """`parts` in consecutive runs of stores, none of which reads what another one writes."""
+    runs: list[list[Stmt]] = []
+    written: set[Buffer] = set()
+    for part in parts:
+        joins = isinstance(part, Store) and id(part) not in plan.reductions
+        read = {load.buffer for load in loads(part)}
+        if not joins or not runs or not written or read & written:
+            runs.append([])
+            written = set()
+        runs[-1].append(part)
+        if joins and isinstance(part, Store):
+            written.add(part.buffer)
+        else:
+            written = set()
+    return runs
 
 
 def _store_each(

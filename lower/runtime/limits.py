@@ -39,9 +39,9 @@ def flops_per_turn(target: Target | None = None) -> int:
 
 
 @cache
-def limit_kernels() -> Mapping[str, Kernel]:
-    """The kernels of the loops, compiled for this processor."""
-    target = host()
+def limit_kernels(target: Target | None = None) -> Mapping[str, Kernel]:
+    """The kernels of the loops, compiled for `target`, by default this processor."""
+    target = target or host()
     objects = {name: _object(name, write, target) for name, (write, _) in _LOOPS.items()}
     kernels = {
         name: KernelInfo(name, ("float32",) * arrays, 1, 1) for name, (_, arrays) in _LOOPS.items()

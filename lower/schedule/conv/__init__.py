@@ -20,6 +20,7 @@ from relax_egraph.lower.schedule.conv.match import match_convolution
 from relax_egraph.lower.schedule.conv.minimal_filters import Filter
 from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Source, channels_last
 from relax_egraph.lower.schedule.conv.phases import by_phases
+from relax_egraph.lower.schedule.conv.planes import by_planes, sees_lines
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
 from relax_egraph.lower.schedule.conv.subsample import is_subsampling, subsample
@@ -103,6 +104,8 @@ def _loops(
     if is_product and is_faster(c) and sees_planes(c):
         weight, prepare = packed(c, names, as_planes=True)
         return _Loops([prepare], [by_bands(c, Source.of(c), weight, results, names)], [weight])
+    if sees_lines(c, results):
+        return _Loops((), [by_planes(c, results, names)], ())
     source, copy = channels_last(c, names)
     if copy is not None:
         copies.append(copy)

@@ -16,6 +16,7 @@ from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, Var
 from relax_egraph.ir.op import OPS, complete_attrs
+from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.legalize import LEGALIZE
@@ -48,10 +49,15 @@ def convolution(name: str, data: Extents, weight: Extents, **attrs: Attr) -> Pri
     return te.create_prim_func(x, w, out)
 
 
-def computed(function: PrimFunc, arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
+def computed(
+    function: PrimFunc,
+    arrays: Sequence[Array],
+    shape: tuple[int, ...],
+    target: Target | None = None,
+) -> Array:
     """The output of the scheduled function, whose arrays lie beside guarded pages."""
     scheduled = schedule(function)
-    compiled = compile_kernels({"kernel": scheduled}, None, INTRINSICS)
+    compiled = compile_kernels({"kernel": scheduled}, target, INTRINSICS)
     kernel = guarded("kernel", link(compiled)["kernel"], compiled.kernels["kernel"])
     known = {
         str(dim): extent

@@ -1,0 +1,203 @@
+"""Depthwise convolutions of planes: data and results whose lines are contiguous.
+
+A band of lines of a channel is copied into the nearest cache, with its padding.  There every tap
+of every position exists: the sum of a line is an expression of all taps, vector by vector.
+"""
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
+from relax_egraph.lower.schedule.conv.depthwise import is_depthwise
+from relax_egraph.lower.schedule.conv.parts import (
+    FLOAT_ZERO,
+    Source,
+    along,
+    serial,
+    store,
+    turns,
+    within,
+)
+from relax_egraph.lower.schedule.conv.results import Results
+from relax_egraph.lower.schedule.cut import Cut, cut
+from relax_egraph.lower.schedule.loops import ZERO, parallel
+from relax_egraph.lower.schedule.names import Names
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, Intrinsic, TirExpr, from_dim
+from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
+
+SHORTEST = 20
+"""The minimal positions of a line; of shorter ones, vectors of channels are filled better."""
+
+MOST_TAPS = 49
+"""The maximal taps of a window."""
+
+ELEMENTS = 1 << 12
+"""The elements of a band, unless a single block of lines needs more."""
+
+LARGEST = 1 << 14
+"""The maximal elements of a band, which is on the stack."""
+
+WHOLE, WHOLE_STRIDED = 8, 16
+"""The positions of a line are a multiple of these: strided reads are of unmasked vectors."""
+
+
+def sees_lines(c: Convolution, results: Results) -> bool:
+    """Whether `c` is depthwise, of constant extents, and stays in planes with long lines."""
+    if not is_depthwise(c) or c.is_transposed or len(c.windows) != 2:
+        return False
+    if not Source.of(c).places_last or results.stage.indices[-1] is not c.positions[-1].var:
+        return False
+    numbers = [n for w in c.windows for n in (w.position.extent, w.size, w.extent)]
+    if not all(isinstance(n, int) and n > 0 for n in numbers):
+        return False
+    down, across = map(_Extents.of, c.windows)
+    fits = down.seen(_together(down.positions)) * across.seen(across.whole) <= LARGEST
+    return fits and across.positions >= SHORTEST and down.size * across.size <= MOST_TAPS
+
+
+@dataclass(frozen=True, slots=True)
+class _Extents:
+    """A window of constant extents: of its `positions`, its `size`, and the data."""
+
+    window: Window
+    positions: int
+    size: int
+    data: int
+
+    @classmethod
+    def of(cls, w: Window) -> "_Extents":
+        positions, size, data = w.position.extent, w.size, w.extent
+        assert isinstance(positions, int)
+        assert isinstance(size, int)
+        assert isinstance(data, int)
+        return cls(w, positions, size, data)
+
+    def seen(self, positions: int) -> int:
+        """The places that the windows at adjacent `positions` see, with those between them."""
+        reach = (self.size - 1) * self.window.dilation + 1
+        return (positions - 1) * self.window.stride + reach
+
+    @property
+    def whole(self) -> int:
+        """The positions in whole vectors."""
+        unit = WHOLE if self.window.stride == 1 else WHOLE_STRIDED
+        return -(-self.positions // unit) * unit
+
+
+def by_planes(c: Convolution, results: Results, names: Names) -> Stmt:
+    """The convolution of planes, channel by channel."""
+    b, batch = turns(c.batch.extent, "b", names)
+    f, channels = turns(c.groups, "f", names)
+    down, across = map(_Extents.of, c.windows)
+    rows = _together(down.positions)
+    most = (ELEMENTS // across.seen(across.whole) - down.seen(1)) // down.window.stride + 1
+    lines = cut(down.positions, max(rows, most // rows * rows), "io", names)
+    shape = (down.seen(lines.size), across.seen(across.whole))
+    band = Buffer(names.fresh("band"), shape, "float32", "local")
+    planes = _Planes(c, results, names, (down, across), lines, band, (b, f))
+    y = names.var("y")
+    clear = serial([(y, from_dim(shape[0]))], planes.cleared(y))
+    body = serial(
+        [(axis.var, from_dim(axis.extent)) for axis in lines.blocks],
+        seq(planes.filled(), planes.sums(rows)),
+    )
+    block = TirBlock("plane", (), seq(clear, body), allocs=(band,))
+    return parallel((*batch, *channels), block)
+
+
+def _together(lines: int) -> int:
+    """The lines whose sums share the weights in registers: a divisor of all `lines`."""
+    return next(n for n in (4, 3, 2, 1) if lines % n == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planes:
+    """A `band` of the data of a plane `at` a batch and a channel, for some `lines` of results."""
+
+    c: Convolution
+    results: Results
+    names: Names
+    extents: tuple[_Extents, _Extents]
+    lines: Cut
+    band: Buffer
+    at: tuple[TirExpr, TirExpr]
+
+    def cleared(self, line: TirExpr) -> Stmt:
+        """A `line` of zeros."""
+        x = self.names.var("x")
+        return along(x, from_dim(self.band.shape[1]), store(self.band[line, x], FLOAT_ZERO))
+
+    def filled(self) -> Stmt:
+        """The lines of data that the lines of results see; those outside data are zeros."""
+        down, across = self.extents
+        y, x = self.names.var("y"), self.names.var("x")
+        first = self.lines.start * down.window.stride - down.window.before
+        batch, channel = self.at
+        element = Source.of(self.c).at(batch, (first + y, x), channel)
+        copied = store(self.band[y, x + across.window.before], element)
+        room = min(across.data, across.seen(across.whole) - across.window.before)
+        copy = along(x, from_dim(room), copied)
+        inside = within([(first + y, down.data)])
+        count = (self.lines.count - 1) * down.window.stride + down.seen(1)
+        return serial([(y, count)], IfThenElse(inside, copy, self.cleared(y)))
+
+    def sums(self, rows: int) -> Stmt:
+        """The results of all lines, some `rows` at once."""
+        _, across = self.extents
+        block, x, r = self.names.var("y"), self.names.var("x"), self.names.var("r")
+        sums = Buffer(self.names.fresh("sums"), (rows, across.whole), "float32", "local")
+        taps = _Taps(self, block * rows, x)
+        added = [store(sums[k, x], taps.sum(k)) for k in range(rows)]
+        (of_down, of_across), (batch, channel) = self.c.positions, self.at
+        place = self.names.var("x")
+        point = {
+            self.c.batch.var: batch,
+            self.c.feature.var: channel,
+            of_down.var: self.lines.start + (block * rows + r),
+            of_across.var: place,
+        }
+        stores = along(place, from_dim(across.positions), self.results.of(sums[r, place], point))
+        body = seq(
+            along(x, from_dim(across.whole), seq(*added)), serial([(r, Imm(rows, "int64"))], stores)
+        )
+        return serial(
+            [(block, self.lines.count // rows)], TirBlock("lines", (), body, allocs=(sums,))
+        )
+
+
+@dataclass(slots=True)
+class _Taps:
+    """The sums of lines from `first` on at `x`: they share their loads, which are nodes of one."""
+
+    planes: _Planes
+    first: TirExpr
+    x: TirExpr
+    loads: dict[tuple[int, int], BufferLoad] = field(
+        default_factory=dict[tuple[int, int], BufferLoad]
+    )
+    weights: dict[tuple[int, int], TirExpr] = field(default_factory=dict[tuple[int, int], TirExpr])
+
+    def sum(self, line: int) -> TirExpr:
+        """The sum over all taps, which are those of a line, then those of the next."""
+        down, across = self.planes.extents
+        lines: list[TirExpr] = []
+        for k in range(down.size):
+            total: TirExpr = Binary("*", self._weight(k, 0), self._load(line, k, 0))
+            for j in range(1, across.size):
+                total = Intrinsic("fma", (self._weight(k, j), self._load(line, k, j), total))
+            lines.append(total)
+        return reduce(lambda a, b: Binary("+", a, b), lines)
+
+    def _load(self, line: int, k: int, j: int) -> BufferLoad:
+        down, across = (e.window for e in self.planes.extents)
+        place = line * down.stride + k * down.dilation, j * across.dilation
+        if place not in self.loads:
+            at = self.first * down.stride + place[0], self.x * across.stride + place[1]
+            self.loads[place] = self.planes.band[at]
+        return self.loads[place]
+
+    def _weight(self, k: int, j: int) -> TirExpr:
+        if (k, j) not in self.weights:
+            taps = (Imm(k, "int64"), Imm(j, "int64"))
+            self.weights[k, j] = self.planes.c.weight_at(self.planes.at[1], ZERO, taps)
+        return self.weights[k, j]
