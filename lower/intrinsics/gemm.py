@@ -19,16 +19,13 @@ from relax_egraph.lower.intrinsics.gemm_block import (
     narrow,
     wide,
 )
-from relax_egraph.lower.intrinsics.row import ELEMENTS
+from relax_egraph.lower.intrinsics.row import ELEMENTS, strip_columns
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "gemm_tile"
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I64, I64)
-"""``a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead``."""
-
-LINE = 512
-"""The bits of a cache line."""
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 10)
+"""``a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, depth, adds, ahead``."""
 
 
 def name_of(dtype: str) -> str:
@@ -37,15 +34,15 @@ def name_of(dtype: str) -> str:
 
 
 def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> None:
-    """Add ``gemm_tile(a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead)``.
+    """Add ``gemm_tile(a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, …)``.
 
-    ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + j]`` for ``i < rows``,
-    ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; the sum is added to `c` if
+    ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + s·b_strip + j - s·S]`` for
+    ``i < rows``, ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; ``S`` is
+    `strip_columns`, the columns of a cache line, and ``s = j // S``.  The sum is added to `c` if
     `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other elements are read or
-    written.
+    written.  The last parameters are `depth`, `adds` and `ahead`.
 
-    If `ahead` is not 0, the elements at that distance from `b` are prefetched meanwhile, as many as
-    `b` has.
+    If `ahead` is not 0, the lines at that distance from those of `b` are prefetched meanwhile.
     """
     blocks, rest = wide(target, dtype), narrow(target, dtype)
     for block in (*blocks, *rest):
@@ -53,13 +50,18 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     _define_wide_strip(module, blocks)
     _define_narrow_strip(module, rest)
     f = Function(module, name_of(dtype), PARAMS)
-    a, b, c, a_row, a_step, b_step, c_row, rows, columns, *others = f.args
+    a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, depth, adds, ahead = f.args
+    size = strip_columns(dtype)
     width, lanes = blocks[0].vectors * blocks[0].lanes, blocks[0].lanes
     whole = columns - f.binary("urem", columns, width)
 
     def strip(name: str, j: Value, count: Operand) -> None:
-        places = (a, f.address(b, j, ELEMENTS[dtype]), f.address(c, j, F32))
-        f.call(name, *places, a_row, a_step, b_step, c_row, rows, f.index(count), *others)
+        inside = f.binary("urem", j, size)
+        right = f.address(b, f.binary("udiv", j, size) * b_strip + inside, ELEMENTS[dtype])
+        strides = (a_row, a_step, b_step, b_strip, c_row)
+        following = f.select(f.compare("==", inside, 0), ahead, 0)
+        sizes = (rows, f.index(count), depth, adds, following)
+        f.call(name, a, right, f.address(c, j, F32), *strides, *sizes)
 
     with f.loop(0, whole, width) as across:
         strip("gemm_wide", across.index, width)
@@ -78,14 +80,14 @@ def _definition(dtype: str) -> IntrinsicEmitter:
 def _define_wide_strip(module: Module, blocks: tuple[Block, ...]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     f = Function(module, "gemm_wide", PARAMS, internal=True)
-    _blocks(f, blocks, *balanced(f, f.args[7], TALL))
+    _blocks(f, blocks, *balanced(f, f.args[8], TALL))
     f.finish()
 
 
 def _define_narrow_strip(module: Module, blocks: tuple[Block, ...]) -> None:
     """Define a strip of one vector: the tallest blocks that fit, in descending order."""
     f = Function(module, "gemm_narrow", PARAMS, internal=True)
-    rest, count = f.args[7], f.index(0)
+    rest, count = f.args[8], f.index(0)
     ends: list[tuple[int, Value]] = []
     for block in blocks:
         count = count + f.binary("udiv", rest, block.rows)
@@ -107,23 +109,23 @@ def _blocks(
 ) -> None:
     """Call the micro-kernels of `count` blocks, one below the other, with the parameters of `f`.
 
-    The prefetched data has as many lines for each step as a row of the strip; each block fetches
-    one.
+    Each block prefetches the lines of one strip.
     """
-    a, b, c, a_row, a_step, b_step, c_row, _, columns, depth, adds, ahead = f.args
-    element = ELEMENTS[blocks[0].dtype]
-    lines = max(1, blocks[0].vectors * element.bits // F32.bits)
-    ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, LINE // element.bits), 0)
-    prefetched, share = f.address(b, ahead, element), depth * ahead_step
+    a, b, c, a_row, a_step, b_step, b_strip, c_row, _, columns, depth, adds, ahead = f.args
+    dtype = blocks[0].dtype
+    element, size = ELEMENTS[dtype], strip_columns(dtype)
+    strips = max(1, blocks[0].vectors * blocks[0].lanes // size)
+    ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
+    prefetched = f.address(b, ahead, element)
     with f.loop(0, count, 1, (a, c, prefetched)) as down:
         a_block, c_block, own = down.values
         height = height_of(down.index)
-        places, strides = (a_block, b, c_block), (a_row, a_step, b_step, c_row)
+        places, strides = (a_block, b, c_block), (a_row, a_step, b_step, b_strip, c_row)
         for block in blocks:
             with f.when(f.compare("==", height, block.rows)):
                 f.call(block.name, *places, *strides, columns, depth, adds, own, ahead_step)
-        more = f.compare("<", down.index, lines - 1)
-        following = f.address(own, f.select(more, share, 0), element)
+        more = f.compare("<", down.index, strips - 1)
+        following = f.address(own, f.select(more, b_strip, 0), element)
         a_next, c_next = (
             f.address(a_block, height * a_row, F32),
             f.address(c_block, height * c_row, F32),

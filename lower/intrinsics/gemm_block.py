@@ -15,8 +15,8 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.row import ELEMENTS, Row
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)
-"""``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 8, PTR, I64)
+"""``a, b, c, a_row, a_step, b_step, b_strip, c_row, columns, depth, adds, ahead, ahead_step``.
 
 `adds` is 0 or 1.  Each step of the depth prefetches the cache line at `ahead`, which advances by
 `ahead_step` elements of `b`.
@@ -94,7 +94,8 @@ _At = tuple[Value, Value, Value]
 def define_block(module: Module, block: Block) -> None:
     """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
     f = Function(module, block.name, PARAMS, internal=True)
-    a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step = f.args
+    a, b, c, a_row, a_step, b_step, b_strip, c_row, columns, depth, adds, *prefetch = f.args
+    ahead, ahead_step = prefetch
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
     row = Row(block.vectors, block.lanes, mask)
     right, element = replace(row, dtype=block.dtype), ELEMENTS[block.dtype]
@@ -105,7 +106,7 @@ def define_block(module: Module, block: Block) -> None:
     def step(at: _At, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
         """The position of the next step, and the running sums after this one, by rows."""
         a_at, b_at, ahead_at = at
-        terms = right.read(b_at)
+        terms = right.read_at(right.places_in_strips(b_at, b_strip))
         if block.rows >= _FEWEST_ROWS_AHEAD or block.dtype == "int8":
             _prefetch(ahead_at)
         factors = [f.splat(f.load(f.address(p, a_at, F32), F32), block.lanes) for p in a_rows]

@@ -11,13 +11,14 @@ from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
-from relax_egraph.lower.intrinsics.row import Row
+from relax_egraph.lower.intrinsics.row import Row, strip_columns
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "window_tile"
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 11)
-"""``a, b, c, a_row, a_line, a_tap, b_step, c_row, rows, columns, lines, taps, depth, adds``."""
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 12)
+"""``a, b, c``, then ``a_row, a_line, a_tap, b_step, b_strip, c_row``, the distances, then ``rows,
+columns, lines, taps, depth, adds``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,16 @@ class _Block:
 def define_window_tile(module: Module, target: Target) -> None:
     """Add ``window_tile(a, b, c, a_row, a_line, …, rows, columns, lines, taps, depth, adds)``.
 
-    ``c[i·c_row + j] = Σ a[i·a_row + l·a_line + t·a_tap + k] · b[n·b_step + j]`` of float32, with
-    ``n = (l·taps + t)·depth + k``, for ``i < rows``, ``j < columns``, over ``l < lines``,
-    ``t < taps``, ``k < depth``; the sum is added to `c` if `adds`, which is 0 or 1, is 1.  `c`
-    overlaps neither `a` nor `b`; no other elements are read or written.
+    ``c[i·c_row + j] = Σ a[i·a_row + l·a_line + t·a_tap + k] · b[n·b_step + s·b_strip + j - s·S]``
+    of float32, with ``n = (l·taps + t)·depth + k``, for ``i < rows``, ``j < columns``, over
+    ``l < lines``, ``t < taps``, ``k < depth``; ``S`` is `strip_columns`, and ``s = j // S``.  The
+    sum is added to `c` if `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no
+    other elements are read or written.
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, *strides, rows, columns, lines, taps, depth, adds = f.args
-    done = f.index(0)
+    done, size = f.index(0), strip_columns("float32")
+    b_strip = strides[4]
     for heights, vectors in _strips(target):
         lanes = target.lanes(32)
         name, width = f"window_{vectors}", vectors * lanes
@@ -53,7 +56,8 @@ def define_window_tile(module: Module, target: Target) -> None:
         end = columns if vectors == 1 else columns - f.binary("urem", rest, width)
         with f.loop(done, end, width) as across:
             j = across.index
-            places = (a, f.address(b, j, F32), f.address(c, j, F32))
+            right = f.binary("udiv", j, size) * b_strip + f.binary("urem", j, size)
+            places = (a, f.address(b, right, F32), f.address(c, j, F32))
             count = f.minimum(columns - j, width)
             f.call(name, *places, *strides, rows, count, lines, taps, depth, adds)
         done = end
@@ -70,12 +74,12 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
     for block in blocks:
         _define_block(module, block)
     f = Function(module, name, PARAMS, internal=True)
-    a, b, c, a_row, a_line, a_tap, b_step, c_row, rows, *others = f.args
+    a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, rows, *others = f.args
     count, height_of = balanced(f, rows, len(blocks))
     with f.loop(0, count, 1, (a, c)) as down:
         a_block, c_block = down.values
         own = height_of(down.index)
-        strides = (a_row, a_line, a_tap, b_step, c_row)
+        strides = (a_row, a_line, a_tap, b_step, b_strip, c_row)
         for block in blocks:
             with f.when(f.compare("==", own, block.rows)):
                 f.call(block.name, a_block, b, c_block, *strides, own, *others)
@@ -86,7 +90,8 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
 def _define_block(module: Module, block: _Block) -> None:
     """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
     f = Function(module, block.name, PARAMS, internal=True)
-    a, b, c, a_row, a_line, a_tap, b_step, c_row, _, columns, lines, taps, depth, adds = f.args
+    a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, _, columns, *sizes, adds = f.args
+    lines, taps, depth = sizes
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
     row = Row(block.vectors, block.lanes, mask)
     a_rows = [a_row * i if i else f.const(I64, 0) for i in range(block.rows)]
@@ -98,7 +103,7 @@ def _define_block(module: Module, block: _Block) -> None:
             tap, b_tap, *carried = over_taps.values
             with f.loop(0, depth, 1, (tap, b_tap, *carried)) as steps:
                 a_at, b_at, *sums = steps.values
-                terms = row.read(b_at)
+                terms = row.read_at(row.places_in_strips(b_at, b_strip))
                 places = (f.address(a_at, offset, F32) for offset in a_rows)
                 factors = [f.splat(f.load(place, F32), block.lanes) for place in places]
                 pairs = ((x, t) for x in factors for t in terms)

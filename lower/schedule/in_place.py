@@ -1,12 +1,13 @@
 """Products that read both operands in place, which may be strided."""
 
+from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.loops import parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import bound_load
 from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
-from relax_egraph.tir.expr import BufferLoad, TirExpr, from_dim
+from relax_egraph.tir.expr import BufferLoad, Imm, TirExpr, from_dim
 from relax_egraph.tir.stmt import Stmt
 
 PIECE = 512
@@ -23,6 +24,7 @@ def in_place(epilogue: Epilogue, names: Names) -> Stmt:
     def row(k: TirExpr) -> BufferLoad:
         return bound_load(p.b, {**values, p.column.var: columns.start, **p.at_depth(k)})
 
-    right = RightOperand(row, from_dim(p.b_step), PIECE)
+    strip = Imm(strip_columns(p.b.buffer.dtype), "int64")
+    right = RightOperand(row, from_dim(p.b_step), strip, PIECE)
     body = block(epilogue, right, rows, columns, values, names)
     return parallel((*batch, *rows.blocks, *columns.blocks), body)

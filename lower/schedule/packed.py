@@ -1,12 +1,14 @@
 """Products with constant matrices, which are packed when the program is built.
 
 Strips of columns are stored one after the other, each contiguous from the first row to the last, so
-a product reads memory sequentially.  The last strip is only as wide as necessary.
+a product reads memory sequentially.  A row of a strip is a cache line, whatever the processor: its
+micro-kernel reads some strips side by side, or a part of one.
 """
 
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.index import steps
@@ -15,7 +17,7 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product
 from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
 from relax_egraph.tir.affine import dim_of
-from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary
+from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar
 from relax_egraph.tir.rewrite import substitute
 from relax_egraph.tir.stmt import Stmt
 
@@ -23,7 +25,7 @@ PIECE = 1024
 """Steps of the depth that run at once: with 64 columns 256 KiB, for the second-level cache."""
 
 LINE = 16
-"""The floats of a cache line, which fill a vector."""
+"""The columns of a single strip are a multiple of this number, so that whole vectors are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Panels:
     """Matrices of `depth` rows, cut into strips of `width` columns.
 
     There are `count` matrices, which are transposed first if it `is_transposed`.  The last strip is
-    padded with zeros to whole vectors.
+    padded with zeros.
     """
 
     count: int
@@ -43,7 +45,7 @@ class Panels:
     @property
     def padded(self) -> int:
         """The columns of all strips, with padding."""
-        return -(-self.columns // LINE) * LINE
+        return -(-self.columns // self.width) * self.width
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -68,7 +70,8 @@ def panels_of(p: Product) -> Panels | None:
         return None
     if not all(isinstance(m, int) and m % matrix == 0 for m in _batch_moves(p)):
         return None
-    return Panels(whole // matrix, depth, columns, BLOCK_COLUMNS, not by_rows)
+    width = min(strip_columns(p.b.buffer.dtype), -(-columns // LINE) * LINE)
+    return Panels(whole // matrix, depth, columns, width, not by_rows)
 
 
 def _batch_moves(p: Product) -> tuple[dims.Dim, ...]:
@@ -91,21 +94,20 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
     rows = cut_rows(p, names)
-    columns = cut(p.column.extent, panels.width, "jo", names)
+    columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     matrix: TirExpr = ZERO
     for axis, move in zip(p.batch, _batch_moves(p), strict=True):
         assert isinstance(move, int)
         matrix = matrix + values[axis.var] * (move // (panels.depth * panels.columns))
     start = columns.start * panels.depth
-    step: TirExpr = Imm(min(panels.width, panels.padded), "int64")
-    if columns.blocks and panels.padded % panels.width:
-        step = binary("min", panels.width, panels.padded - columns.start)
 
     def row(k: TirExpr) -> BufferLoad:
-        at = start + k * step
+        at = start + k * panels.width
         return packed[at] if panels.count == 1 else packed[matrix, at]
 
     piece = PIECE if rows.size > 1 else panels.depth
-    right = RightOperand(row, step, piece, follows=True)
+    step, strip = Imm(panels.width, "int64"), Imm(panels.depth * panels.width, "int64")
+    following = Imm(panels.depth * BLOCK_COLUMNS, "int64")
+    right = RightOperand(row, step, strip, piece, following)
     body = block(epilogue, right, rows, columns, values, names)
     return parallel((*batch, *rows.blocks, *columns.blocks), body)

@@ -4,7 +4,9 @@ The rows of a wide operand are far apart, so reading a strip over a long depth i
 is copied once, for all rows.
 """
 
+from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.intrinsics.transpose import name_of
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
@@ -12,7 +14,7 @@ from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
-from relax_egraph.tir.expr import Buffer, Imm, from_dim
+from relax_egraph.tir.expr import Buffer, Imm, as_expr, binary, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
 PIECE = 1024
@@ -28,10 +30,13 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     depth = p.depth.extent if p.depth else 1
-    panel = Buffer(names.fresh("panel"), (depth, columns.size), p.b.buffer.dtype)
+    width = strip_columns(p.b.buffer.dtype)
+    strips = -(-columns.size // width)
+    panel = Buffer(names.fresh("panel"), (strips, depth, width), p.b.buffer.dtype)
     pack = _pack(p, panel, columns, values, names)
     prepare = pack if p.over else None
-    right = RightOperand(lambda k: panel[k, 0], Imm(columns.size, "int64"), PIECE, prepare=prepare)
+    step, strip = Imm(width, "int64"), from_dim(depth) * width
+    right = RightOperand(lambda k: panel[0, k, 0], step, strip, PIECE, prepare=prepare)
     rows = cut_rows(p, names)
     blocks = around(rows.blocks, block(epilogue, right, rows, columns, values, names))
     body = blocks if p.over else seq(pack, blocks)
@@ -39,14 +44,25 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
 
 
 def _pack(p: Product, panel: Buffer, columns: Cut, batch: Point, names: Names) -> Stmt:
-    depth = from_dim(p.depth.extent if p.depth else 1)
+    """Copy the columns of a block to the strips of `panel`."""
+    depth, s = from_dim(p.depth.extent if p.depth else 1), names.var("s")
+    width = panel.shape[-1]
+    assert isinstance(width, int)
+    start = columns.start + s * width
+    if dims.divides(width, p.column.extent):
+        strips, count = columns.count // width, as_expr(width)
+    else:
+        strips = (columns.count + (width - 1)) // width
+        count = binary("min", width, columns.count - s * width)
     if p.b_step == 1:
-        corner = bound_load(p.b, {**batch, p.column.var: columns.start, **p.at_depth(ZERO)})
-        places = ((corner.buffer, corner.indices), (panel, (ZERO, ZERO)))
-        strides = (from_dim(p.b_column), Imm(columns.size, "int64"))
+        corner = bound_load(p.b, {**batch, p.column.var: start, **p.at_depth(ZERO)})
+        places = ((corner.buffer, corner.indices), (panel, (s, ZERO, ZERO)))
+        strides = (from_dim(p.b_column), Imm(width, "int64"))
         transpose = name_of(TABLE[panel.dtype].bits)
-        return TensorIntrinsic(transpose, places, (*strides, columns.count, depth))
+        call = TensorIntrinsic(transpose, places, (*strides, count, depth))
+        return For(s, strips, "serial", call)
     k, j = names.var("k"), names.var("j")
-    place = {p.column.var: columns.start + j, **p.at_depth(k)}
-    copy = Store(panel, (k, j), bound_load(p.b, {**batch, **place}))
-    return For(k, depth, "serial", For(j, columns.count, "vectorized", copy))
+    place = {p.column.var: start + j, **p.at_depth(k)}
+    copy = Store(panel, (s, k, j), bound_load(p.b, {**batch, **place}))
+    row = For(s, strips, "serial", For(j, count, "vectorized", copy))
+    return For(k, depth, "serial", row)

@@ -11,7 +11,7 @@ from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import ZERO, around
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
-from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
+from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Select, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 BLOCK_ROWS = 96
@@ -42,16 +42,29 @@ def _cut_depth(p: Product, size: int, names: Names) -> Cut:
 class RightOperand:
     """The columns of a block in the right operand, by the row at each step of the depth.
 
-    Rows are `step` apart.  The depth is processed in pieces of at most `piece` steps, whose rows
-    stay in the second-level cache; if `follows`, the next block is adjacent in memory.  `prepare`
-    runs first, for each iteration of the axes that the product is summed over.
+    Rows are `step` apart, and cache lines of a row `strip`.  The depth is processed in pieces of at
+    most `piece` steps, whose rows stay in the second-level cache.  The next block begins
+    `following` elements after this one, if it is prefetched.  `prepare` runs first, for each
+    iteration of the axes that the product is summed over.
     """
 
     row: Callable[[TirExpr], BufferLoad]
     step: TirExpr
+    strip: TirExpr
     piece: int
-    follows: bool = False
+    following: TirExpr | None = None
     prepare: Stmt | None = None
+
+    def ahead(self, pieces: Cut) -> TirExpr:
+        """The distance of what is read after a piece, in elements; 0 if it is not prefetched."""
+        if self.following is None:
+            return ZERO
+        if not pieces.blocks:
+            return self.following
+        (piece,) = pieces.blocks
+        is_last = Binary("==", piece.var + 1, from_dim(piece.extent))
+        to_next_block = self.following - pieces.start * self.step
+        return Select(is_last, to_next_block, pieces.count * self.step)
 
 
 def target_of(p: Product, point: Point) -> BufferLoad:
@@ -72,13 +85,14 @@ def block(
     a, b = bound_load(p.a, {**corner, **p.at_depth(pieces.start)}), right.row(pieces.start)
     turns: list[TirExpr] = [axis.var for axis in (*p.over, *pieces.blocks)]
     adds = binary("min", 1, reduce(operator.add, turns)) if turns else ZERO
-    ahead = pieces.count * right.step if right.follows else ZERO
     tile = Buffer(names.fresh("tile"), (rows.size, columns.size), "float32", "local")
     c, c_row = (tile[0, 0], columns.size) if epilogue.rest else (target_of(p, corner), p.c_row)
-    strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, from_dim(c_row))
+    strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, right.strip, from_dim(c_row))
     size = (rows.count, columns.count, pieces.count)
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
-    call = TensorIntrinsic(name_of(b.buffer.dtype), places, (*strides, *size, adds, ahead))
+    call = TensorIntrinsic(
+        name_of(b.buffer.dtype), places, (*strides, *size, adds, right.ahead(pieces))
+    )
     turn = around(pieces.blocks, call)
     fill = around(p.over, turn if right.prepare is None else seq(right.prepare, turn))
     if not epilogue.rest:

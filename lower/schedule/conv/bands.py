@@ -91,7 +91,7 @@ def by_bands(
         feature = g * from_dim(c.features) + (p * panels.width + j)
         return {**values, **at, c.batch.var: b, c.feature.var: feature}
 
-    multiply = _multiply(c, band, weight, (g, p), tile, (line, piece.start), size, names)
+    multiply = _multiply(c, band, weight, (g, p, ZERO), tile, (line, piece.start), size, names)
     stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
     body: Stmt = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
     loops = [(g, from_dim(c.groups)), (p, from_dim(panels.count)), (line, block.count)]
@@ -104,7 +104,7 @@ def _multiply(
     c: Convolution,
     band: Band,
     weight: Buffer,
-    panel: tuple[TirExpr, TirExpr],
+    panel: tuple[TirExpr, TirExpr, TirExpr],
     tile: Buffer,
     corner: tuple[TirExpr, TirExpr],
     size: Size,
@@ -129,7 +129,8 @@ def _multiply(
         (channels, width), origin = (first, second), (channel, place)
         over = (c.channels, across.size)
         row, tap = across.stride, width
-    strides = (row, dims.mul(down.dilation, dims.mul(width, channels)), tap, tile_row, tile_row)
+    line_step = dims.mul(down.dilation, dims.mul(width, channels))
+    strides = (row, line_step, tap, *Panels.of(c).strides(c.depth), tile_row)
     origin = (*taps, line * down.stride, *origin)
     zeros = [ZERO] * 4
     places = (band.buffer, origin), (weight, (*panel, *taps, *zeros)), (tile, (ZERO, ZERO))

@@ -46,7 +46,7 @@ PIECE = 1024
 
 
 def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Buffer, Stmt]:
-    """The weight as panels ``[group, panel, *taps, channel, feature]``, and the loops that pack it.
+    """The weight as ``[group, panel, strip, *taps, channel, feature]``, and loops that pack it.
 
     For data read `as_planes`, one plane for each channel, the channel precedes the last tap.
     """
@@ -54,14 +54,18 @@ def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Bu
     inner = (*c.taps, c.channels)
     if as_planes:
         inner = (*c.taps[:-1], c.channels, c.taps[-1])
-    shape = (c.groups, panels.count, *inner, panels.width)
+    shape = (c.groups, panels.count, panels.strips, *inner, panels.strip)
     weight = Buffer(names.fresh("packed"), shape, "float32")
     g, groups = turns(c.groups, "g", names)
     p, across = turns(panels.count, "p", names)
-    taps, channel, j = [names.var("k") for _ in c.taps], names.var("c"), names.var("j")
-    element = c.weight_at(g * from_dim(c.features) + (p * panels.width + j), channel, taps)
+    taps, channel = [names.var("k") for _ in c.taps], names.var("c")
     order = (*taps[:-1], channel, taps[-1]) if as_planes else (*taps, channel)
-    fill = along(j, panels.columns(p), store(weight[(g, p, *order, j)], element))
+
+    def row(s: TirExpr, j: TirVar, feature: TirExpr) -> Stmt:
+        element = c.weight_at(g * from_dim(c.features) + feature, channel, taps)
+        return store(weight[(g, p, s, *order, j)], element)
+
+    fill = panels.fill(p, row, names)
     loops = zip(order, map(from_dim, inner), strict=True)
     return weight, parallel((*groups, *across), serial([*loops], fill))
 
@@ -108,7 +112,7 @@ def by_rows(
 
         tile = Buffer(names.fresh("tile"), (height, panels.width), "float32", "local")
         size = (block.count, panels.columns(p))
-        multiply = _multiply(c, left, target.weight, (g, p), tile, size, names)
+        multiply = _multiply(c, left, target.weight, (g, p, ZERO), tile, size, names)
         stores = target.results.of_tile(tile[ZERO, ZERO], size, point, names)
         return around(across, TirBlock("tile", (), seq(multiply, stores), allocs=(tile,)))
 
@@ -162,7 +166,7 @@ def _multiply(
     c: Convolution,
     rows: BufferLoad,
     weight: Buffer,
-    panel: tuple[TirExpr, TirExpr],
+    panel: tuple[TirExpr, TirExpr, TirExpr],
     tile: Buffer,
     size: tuple[TirExpr, TirExpr],
     names: Names,
@@ -170,16 +174,18 @@ def _multiply(
     """The product of all rows from `rows` on with a `panel` of the weight, piece by piece."""
     pieces = cut_sum(c.depth, PIECE, "ko", names)
     begin = [ZERO] * len(c.taps)
-    width = tile.shape[1]
+    width, of_panel = tile.shape[1], Panels.of(c).strides(c.depth)
     *before, last = rows.indices
     call = gemm(
         BufferLoad(rows.buffer, (*before, last + pieces.start)),
         weight[(*panel, *begin, pieces.start, ZERO)],
         tile[ZERO, ZERO],
-        (c.depth, width, width),
+        (c.depth, of_panel, width),
         (*size, pieces.count),
         binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
-        pieces.count * width,
+        pieces.count * from_dim(of_panel[0])
+        if pieces.blocks
+        else from_dim(dims.mul(c.depth, width)),
     )
     return around(pieces.blocks, call)
 
