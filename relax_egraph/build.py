@@ -24,6 +24,7 @@ from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit.kernel_sets import kernel_set
 from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
+from relax_egraph.lower.machine import scheduling_for
 from relax_egraph.lower.pipeline import TO_LOOPS, TO_STAGES, TO_VM
 from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.schedule_calls import promises_in
@@ -48,7 +49,8 @@ def build(
 ) -> Executable:
     """Compile `module` for processors: this one, ``"generic"``, ``"x86-64-v3"``, ``"znver4"``.
 
-    `target` is the only one, instead of `targets`.
+    `target` is the only one, instead of `targets`.  Weights are packed for the first one; kernels
+    for the others read them so, too.
 
     The executable runs where the system is the same and one of `targets` is no more than what the
     processor has; if it is `portable`, elsewhere too: it then has LLVM texts, of which machine code
@@ -66,9 +68,14 @@ def build(
         has_own = any(op.own for op in called_operators(module))
         operators = operators_for(module) if has_own else None
         staged = TO_STAGES(module)
-        lowered = TO_LOOPS(staged)
+        with scheduling_for(chosen[0]):
+            lowered = TO_LOOPS(staged)
         kernels = _prim_funcs(lowered)
-        compiled = [jit.compile_kernels(kernels, target, INTRINSICS) for target in chosen]
+        compiled = [jit.compile_kernels(kernels, chosen[0], INTRINSICS)]
+        for other in chosen[1:]:
+            with scheduling_for(other, packed_for=chosen[0]):
+                own = _prim_funcs(TO_LOOPS(staged))
+            compiled.append(jit.compile_kernels(own, other, INTRINSICS))
         work = work_of(staged, kernels)
         program = TO_VM(lowered)
         del module, staged, lowered  # a weight that nobody else holds is let go when it is packed

@@ -13,7 +13,6 @@ from relax_egraph.lower.emit.instructions import Operand, Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, IntrinsicEmitter, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.gemm_block import (
-    TALL,
     Block,
     define_block,
     narrow,
@@ -54,6 +53,8 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     size = strip_columns(dtype)
     width, lanes = blocks[0].vectors * blocks[0].lanes, blocks[0].lanes
     whole = columns - f.binary("urem", columns, width)
+    if width > size:  # a strip of a narrower processor is read by single vectors
+        whole = f.select(f.compare("==", b_strip, size), whole, 0)
 
     def strip(name: str, j: Value, count: Operand) -> None:
         inside = f.binary("urem", j, size)
@@ -80,7 +81,7 @@ def _definition(dtype: str) -> IntrinsicEmitter:
 def _define_wide_strip(module: Module, blocks: tuple[Block, ...]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     f = Function(module, "gemm_wide", PARAMS, internal=True)
-    _blocks(f, blocks, *balanced(f, f.args[8], TALL))
+    _blocks(f, blocks, *balanced(f, f.args[8], blocks[0].rows))
     f.finish()
 
 
@@ -109,23 +110,25 @@ def _blocks(
 ) -> None:
     """Call the micro-kernels of `count` blocks, one below the other, with the parameters of `f`.
 
-    Each block prefetches the lines of one strip.
+    Each block prefetches as many lines as a strip has rows: the strip, if it is a line wide, else a
+    part of a block of columns, which is contiguous.
     """
     a, b, c, a_row, a_step, b_step, b_strip, c_row, _, columns, depth, adds, ahead = f.args
     dtype = blocks[0].dtype
     element, size = ELEMENTS[dtype], strip_columns(dtype)
     strips = max(1, blocks[0].vectors * blocks[0].lanes // size)
     ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
+    share = f.select(f.compare("==", b_strip, size), depth * ahead_step, b_strip)
     prefetched = f.address(b, ahead, element)
     with f.loop(0, count, 1, (a, c, prefetched)) as down:
         a_block, c_block, own = down.values
         height = height_of(down.index)
-        places, strides = (a_block, b, c_block), (a_row, a_step, b_step, b_strip, c_row)
+        places, strides = (a_block, b, c_block), (a_row, a_step, b_step, c_row)
         for block in blocks:
             with f.when(f.compare("==", height, block.rows)):
                 f.call(block.name, *places, *strides, columns, depth, adds, own, ahead_step)
         more = f.compare("<", down.index, strips - 1)
-        following = f.address(own, f.select(more, b_strip, 0), element)
+        following = f.address(own, f.select(more, share, 0), element)
         a_next, c_next = (
             f.address(a_block, height * a_row, F32),
             f.address(c_block, height * c_row, F32),

@@ -14,18 +14,16 @@ from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.row import ELEMENTS, Row
+from relax_egraph.lower.machine import machine_of
+from relax_egraph.lower.tile_sizes import micro_tile
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 8, PTR, I64)
-"""``a, b, c, a_row, a_step, b_step, b_strip, c_row, columns, depth, adds, ahead, ahead_step``.
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 7, PTR, I64)
+"""``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.
 
 `adds` is 0 or 1.  Each step of the depth prefetches the cache line at `ahead`, which advances by
 `ahead_step` elements of `b`.
 """
 
-TALL = 6
-"""The maximal rows of a block as wide as a strip."""
-
-_WIDE_ROWS = (6, 5, 4, 3, 2, 1)
 _NARROW_ROWS = (4, 1)
 _BUSY = 8
 """The running sums that hide the latency of two multipliers of four cycles each."""
@@ -69,12 +67,9 @@ class Block:
 
 
 def wide(target: Target, dtype: str) -> tuple[Block, ...]:
-    """Blocks as wide as a strip, the tallest first.
-
-    6 rows by 4 vectors of 512 bits fill 32 registers, by 2 vectors the 16 of other targets.
-    """
-    vectors = 4 if target.vector_bits == 512 else 2
-    return tuple(Block(rows, vectors, target.lanes(32), dtype) for rows in _WIDE_ROWS)
+    """Blocks as wide as the micro-tile, the tallest first."""
+    tile, lanes = micro_tile(machine_of(target)), target.lanes(32)
+    return tuple(Block(rows, tile.vectors, lanes, dtype) for rows in range(tile.rows, 0, -1))
 
 
 def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
@@ -82,7 +77,7 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
 
     A vector is read for so many rows that its cost is negligible.
     """
-    tallest = 12 if target.vector_bits == 512 else 8
+    tallest = 12 if machine_of(target).registers == 32 else 8
     lanes = target.lanes(32)
     return tuple(Block(rows, 1, lanes, dtype) for rows in (tallest, *_NARROW_ROWS))
 
@@ -94,8 +89,7 @@ _At = tuple[Value, Value, Value]
 def define_block(module: Module, block: Block) -> None:
     """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
     f = Function(module, block.name, PARAMS, internal=True)
-    a, b, c, a_row, a_step, b_step, b_strip, c_row, columns, depth, adds, *prefetch = f.args
-    ahead, ahead_step = prefetch
+    a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step = f.args
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
     row = Row(block.vectors, block.lanes, mask)
     right, element = replace(row, dtype=block.dtype), ELEMENTS[block.dtype]
@@ -106,7 +100,7 @@ def define_block(module: Module, block: Block) -> None:
     def step(at: _At, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
         """The position of the next step, and the running sums after this one, by rows."""
         a_at, b_at, ahead_at = at
-        terms = right.read_at(right.places_in_strips(b_at, b_strip))
+        terms = right.read(b_at)
         if block.rows >= _FEWEST_ROWS_AHEAD or block.dtype == "int8":
             _prefetch(ahead_at)
         factors = [f.splat(f.load(f.address(p, a_at, F32), F32), block.lanes) for p in a_rows]

@@ -39,28 +39,11 @@ class Row:
 
     def read(self, pointer: Value) -> list[Value]:
         """The vectors at `pointer` as float32; masked lanes are 0."""
-        return self.read_at(self.places(pointer))
-
-    def read_at(self, places: Sequence[Value]) -> list[Value]:
-        """The vectors at `places` as float32; masked lanes are 0."""
         type = ELEMENTS[self.dtype].of(self.lanes)
         if self.mask is not None:
-            (place,) = places
-            return [_widened(masked_load(place, type, self.mask), self.dtype)]
-        return [_widened(place.function.load(place, type), self.dtype) for place in places]
-
-    def places_in_strips(self, pointer: Value, distance: Value) -> list[Value]:
-        """The addresses of the vectors of a right operand in strips, which are `distance` apart.
-
-        The first vector is at `pointer`, within a strip.
-        """
-        f, element, strip = pointer.function, ELEMENTS[self.dtype], strip_columns(self.dtype)
-        firsts = [v * self.lanes for v in range(self.vectors)]
-        strips = {
-            s: f.address(pointer, distance * s if s else 0, element)
-            for s in dict.fromkeys(first // strip for first in firsts)
-        }
-        return [f.address(strips[first // strip], first % strip, element) for first in firsts]
+            return [_widened(masked_load(pointer, type, self.mask), self.dtype)]
+        loads = [pointer.function.load(place, type) for place in self.places(pointer)]
+        return [_widened(vector, self.dtype) for vector in loads]
 
     def write(self, pointer: Value, values: Sequence[Value]) -> None:
         """Store the float32 vectors at `pointer`."""

@@ -20,6 +20,9 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 12)
 """``a, b, c``, then ``a_row, a_line, a_tap, b_step, b_strip, c_row``, the distances, then ``rows,
 columns, lines, taps, depth, adds``."""
 
+_OF_STRIP = PARAMS[:-1]
+"""The parameters without ``b_strip``: those of columns that are read together."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Block:
@@ -45,21 +48,26 @@ def define_window_tile(module: Module, target: Target) -> None:
     other elements are read or written.
     """
     f = Function(module, NAME, PARAMS)
-    a, b, c, *strides, rows, columns, lines, taps, depth, adds = f.args
-    done, size = f.index(0), strip_columns("float32")
-    b_strip = strides[4]
+    a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, rows, columns, *sizes = f.args
+    strides, done, size = (
+        (a_row, a_line, a_tap, b_step, c_row),
+        f.index(0),
+        strip_columns("float32"),
+    )
     for heights, vectors in _strips(target):
         lanes = target.lanes(32)
         name, width = f"window_{vectors}", vectors * lanes
         _define_strip(module, name, [_Block(h + 1, vectors, lanes) for h in range(heights)])
         rest = columns - done
         end = columns if vectors == 1 else columns - f.binary("urem", rest, width)
+        if width > size:  # a strip of a narrower processor is read by single vectors
+            end = f.select(f.compare("==", b_strip, size), end, done)
         with f.loop(done, end, width) as across:
             j = across.index
             right = f.binary("udiv", j, size) * b_strip + f.binary("urem", j, size)
             places = (a, f.address(b, right, F32), f.address(c, j, F32))
             count = f.minimum(columns - j, width)
-            f.call(name, *places, *strides, rows, count, lines, taps, depth, adds)
+            f.call(name, *places, *strides, rows, count, *sizes)
         done = end
     f.finish()
 
@@ -73,13 +81,13 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     for block in blocks:
         _define_block(module, block)
-    f = Function(module, name, PARAMS, internal=True)
-    a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, rows, *others = f.args
+    f = Function(module, name, _OF_STRIP, internal=True)
+    a, b, c, a_row, a_line, a_tap, b_step, c_row, rows, *others = f.args
     count, height_of = balanced(f, rows, len(blocks))
     with f.loop(0, count, 1, (a, c)) as down:
         a_block, c_block = down.values
         own = height_of(down.index)
-        strides = (a_row, a_line, a_tap, b_step, b_strip, c_row)
+        strides = (a_row, a_line, a_tap, b_step, c_row)
         for block in blocks:
             with f.when(f.compare("==", own, block.rows)):
                 f.call(block.name, a_block, b, c_block, *strides, own, *others)
@@ -88,10 +96,9 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
 
 
 def _define_block(module: Module, block: _Block) -> None:
-    """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
-    f = Function(module, block.name, PARAMS, internal=True)
-    a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, _, columns, *sizes, adds = f.args
-    lines, taps, depth = sizes
+    """Define the micro-kernel of `block`, with the parameters `_OF_STRIP`."""
+    f = Function(module, block.name, _OF_STRIP, internal=True)
+    a, b, c, a_row, a_line, a_tap, b_step, c_row, _, columns, lines, taps, depth, adds = f.args
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
     row = Row(block.vectors, block.lanes, mask)
     a_rows = [a_row * i if i else f.const(I64, 0) for i in range(block.rows)]
@@ -103,7 +110,7 @@ def _define_block(module: Module, block: _Block) -> None:
             tap, b_tap, *carried = over_taps.values
             with f.loop(0, depth, 1, (tap, b_tap, *carried)) as steps:
                 a_at, b_at, *sums = steps.values
-                terms = row.read_at(row.places_in_strips(b_at, b_strip))
+                terms = row.read(b_at)
                 places = (f.address(a_at, offset, F32) for offset in a_rows)
                 factors = [f.splat(f.load(place, F32), block.lanes) for place in places]
                 pairs = ((x, t) for x in factors for t in terms)

@@ -1,28 +1,26 @@
 """Products with constant matrices, which are packed when the program is built.
 
 Strips of columns are stored one after the other, each contiguous from the first row to the last, so
-a product reads memory sequentially.  A row of a strip is a cache line, whatever the processor: its
-micro-kernel reads some strips side by side, or a part of one.
+a product reads memory sequentially.  They are as wide as the micro-kernel of the processor.
 """
 
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.intrinsics.row import strip_columns
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product
-from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
+from relax_egraph.lower.schedule.strips import Strips, strip_of
+from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
+from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, piece
 from relax_egraph.tir.affine import dim_of
-from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar
+from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary
 from relax_egraph.tir.rewrite import substitute
 from relax_egraph.tir.stmt import Stmt
-
-PIECE = 1024
-"""Steps of the depth that run at once: with 64 columns 256 KiB, for the second-level cache."""
 
 LINE = 16
 """The columns of a single strip are a multiple of this number, so that whole vectors are read."""
@@ -33,7 +31,7 @@ class Panels:
     """Matrices of `depth` rows, cut into strips of `width` columns.
 
     There are `count` matrices, which are transposed first if it `is_transposed`.  The last strip is
-    padded with zeros.
+    padded with zeros, to whole vectors if it is a block by itself.
     """
 
     count: int
@@ -45,7 +43,8 @@ class Panels:
     @property
     def padded(self) -> int:
         """The columns of all strips, with padding."""
-        return -(-self.columns // self.width) * self.width
+        whole = LINE if self.width == BLOCK_COLUMNS else self.width
+        return -(-self.columns // whole) * whole
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,8 +69,7 @@ def panels_of(p: Product) -> Panels | None:
         return None
     if not all(isinstance(m, int) and m % matrix == 0 for m in _batch_moves(p)):
         return None
-    width = min(strip_columns(p.b.buffer.dtype), -(-columns // LINE) * LINE)
-    return Panels(whole // matrix, depth, columns, width, not by_rows)
+    return Panels(whole // matrix, depth, columns, strip_of(p.b.buffer.dtype), not by_rows)
 
 
 def _batch_moves(p: Product) -> tuple[dims.Dim, ...]:
@@ -100,14 +98,16 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
         assert isinstance(move, int)
         matrix = matrix + values[axis.var] * (move // (panels.depth * panels.columns))
     start = columns.start * panels.depth
+    step: TirExpr = Imm(min(panels.width, panels.padded), "int64")
+    if columns.blocks and panels.padded % panels.width:
+        step = binary("min", panels.width, panels.padded - columns.start)
 
     def row(k: TirExpr) -> BufferLoad:
-        at = start + k * panels.width
+        at = start + k * step
         return packed[at] if panels.count == 1 else packed[matrix, at]
 
-    piece = PIECE if rows.size > 1 else panels.depth
-    step, strip = Imm(panels.width, "int64"), Imm(panels.depth * panels.width, "int64")
-    following = Imm(panels.depth * BLOCK_COLUMNS, "int64")
-    right = RightOperand(row, step, strip, piece, following)
+    steps_at_once = piece(scheduled_machine()) if rows.size > 1 else panels.depth
+    strips = Strips(panels.depth, panels.width, p.b.buffer.dtype)
+    right = RightOperand(row, step, strips.line, steps_at_once, strips)
     body = block(epilogue, right, rows, columns, values, names)
     return parallel((*batch, *rows.blocks, *columns.blocks), body)

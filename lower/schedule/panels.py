@@ -8,17 +8,17 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.intrinsics.transpose import name_of
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
-from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
+from relax_egraph.lower.schedule.strips import Strips
+from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
+from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, piece, strip
 from relax_egraph.tir.expr import Buffer, Imm, as_expr, binary, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
-
-PIECE = 1024
-"""Steps of the depth that run at once: with 64 columns 256 KiB, for the second-level cache."""
 
 
 def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
@@ -30,13 +30,16 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     depth = p.depth.extent if p.depth else 1
-    width = strip_columns(p.b.buffer.dtype)
-    strips = -(-columns.size // width)
-    panel = Buffer(names.fresh("panel"), (strips, depth, width), p.b.buffer.dtype)
+    wide = strip(scheduled_machine(), TABLE[p.b.buffer.dtype].bits)
+    width = min(wide, max(columns.size, strip_columns(p.b.buffer.dtype)))
+    panel = Buffer(
+        names.fresh("panel"), (-(-columns.size // width), depth, width), p.b.buffer.dtype
+    )
     pack = _pack(p, panel, columns, values, names)
     prepare = pack if p.over else None
-    step, strip = Imm(width, "int64"), from_dim(depth) * width
-    right = RightOperand(lambda k: panel[0, k, 0], step, strip, PIECE, prepare=prepare)
+    step, line = Imm(width, "int64"), Strips(depth, width, panel.dtype).line
+    steps = piece(scheduled_machine())
+    right = RightOperand(lambda k: panel[0, k, 0], step, line, steps, prepare=prepare)
     rows = cut_rows(p, names)
     blocks = around(rows.blocks, block(epilogue, right, rows, columns, values, names))
     body = blocks if p.over else seq(pack, blocks)
@@ -49,7 +52,9 @@ def _pack(p: Product, panel: Buffer, columns: Cut, batch: Point, names: Names) -
     width = panel.shape[-1]
     assert isinstance(width, int)
     start = columns.start + s * width
-    if dims.divides(width, p.column.extent):
+    if len(columns.blocks) == 0 and columns.size <= width:
+        strips, count = as_expr(1), columns.count
+    elif dims.divides(width, p.column.extent):
         strips, count = columns.count // width, as_expr(width)
     else:
         strips = (columns.count + (width - 1)) // width

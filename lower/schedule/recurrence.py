@@ -12,7 +12,6 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.codegen.stream import ATTRIBUTE as STREAMED
 from relax_egraph.lower.intrinsics.gemm import name_of
-from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
@@ -20,9 +19,11 @@ from relax_egraph.lower.schedule.product import Product, bound_load, match_contr
 from relax_egraph.lower.schedule.reductions import loops as stage_loops
 from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Axis, Stage, stage_of
-from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, target_of
+from relax_egraph.lower.schedule.strips import Strips, strip_of
+from relax_egraph.lower.schedule.tiles import target_of
+from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS
 from relax_egraph.tir.affine import dim_of
-from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads, substitute, variables
 from relax_egraph.tir.stmt import (
     For,
@@ -92,13 +93,14 @@ class _Writer:
         packed = self._pack(p, around_b)
         columns, block = self._blocks(p.column.extent)
         corner = {**p.point(ZERO, columns.start), **p.at_depth(ZERO)}
-        width = strip_columns(packed.dtype)
+        width = packed.shape[-1]
+        assert isinstance(width, int)
         strip = block * (BLOCK_COLUMNS // width)
         b = packed[*(axis.var for axis in around_b), strip, 0, 0]
         corners = (bound_load(p.a, corner), b, target_of(p, corner))
         depth = from_dim(p.depth.extent if p.depth else 1)
-        of_b = (Imm(width, "int64"), depth * width)
-        strides = (from_dim(p.a_row), from_dim(p.a_step), *of_b, from_dim(p.c_row))
+        line = Strips(p.depth.extent if p.depth else 1, width, packed.dtype).line
+        strides = map(from_dim, (p.a_row, p.a_step, width, line, p.c_row))
         size = (from_dim(p.row.extent if p.row else 1), columns.count, depth)
         places = tuple((load.buffer, load.indices) for load in corners)
         call = TensorIntrinsic(name_of(packed.dtype), places, (*strides, *size, ZERO, ZERO))
@@ -119,7 +121,7 @@ class _Writer:
     def _pack(self, p: Product, around_b: tuple[Axis, ...]) -> Buffer:
         """The right operand of `p` in strips, each contiguous; a partial one ends with garbage."""
         outer, renamed = self.names.renamed(around_b, "d")
-        width = strip_columns(p.b.buffer.dtype)
+        width = strip_of(p.b.buffer.dtype)
         columns = cut(p.column.extent, width, "jo", self.names)
         strips = columns.blocks or (Axis(self.names.var("jo"), 1),)
         depth = Axis(self.names.var("k"), p.depth.extent if p.depth else 1)

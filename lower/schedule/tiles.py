@@ -5,29 +5,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
+from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.intrinsics.gemm import name_of
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import Cut, cut, cut_sum
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import ZERO, around
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
-from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Select, TirExpr, binary, from_dim
+from relax_egraph.lower.schedule.strips import Strips
+from relax_egraph.lower.tile_sizes import block_rows, micro_tile
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
-
-BLOCK_ROWS = 96
-"""The rows of a block: whole tiles, which for a depth of 1024 take 384 KiB of the second cache."""
-
-BLOCK_COLUMNS = 64
-"""The columns of a block: a multiple of the width of the micro-kernel."""
 
 
 def cut_rows(p: Product, names: Names) -> Cut:
     """The rows in blocks, which are about equally tall if the number of rows is constant."""
-    rows = p.row.extent if p.row else 1
-    if isinstance(rows, int) and rows > BLOCK_ROWS:
-        even = -(-rows // -(-rows // BLOCK_ROWS))
-        return cut(rows, min(BLOCK_ROWS, -(-even // 6) * 6), "io", names)
-    return cut(rows, BLOCK_ROWS, "io", names)
+    rows, machine = p.row.extent if p.row else 1, scheduled_machine()
+    most, tall = block_rows(machine), micro_tile(machine).rows
+    if isinstance(rows, int) and rows > most:
+        even = -(-rows // -(-rows // most))
+        return cut(rows, min(most, -(-even // tall) * tall), "io", names)
+    return cut(rows, most, "io", names)
 
 
 def _cut_depth(p: Product, size: int, names: Names) -> Cut:
@@ -42,29 +41,17 @@ def _cut_depth(p: Product, size: int, names: Names) -> Cut:
 class RightOperand:
     """The columns of a block in the right operand, by the row at each step of the depth.
 
-    Rows are `step` apart, and cache lines of a row `strip`.  The depth is processed in pieces of at
-    most `piece` steps, whose rows stay in the second-level cache.  The next block begins
-    `following` elements after this one, if it is prefetched.  `prepare` runs first, for each
-    iteration of the axes that the product is summed over.
+    Rows are `step` apart, and the cache lines of a row `line`.  The depth is processed in pieces of
+    at most `piece` steps.  If the operand is in `strips`, the next ones are prefetched.  `prepare`
+    runs first, for each iteration of the axes that the product is summed over.
     """
 
     row: Callable[[TirExpr], BufferLoad]
     step: TirExpr
-    strip: TirExpr
+    line: Dim
     piece: int
-    following: TirExpr | None = None
+    strips: Strips | None = None
     prepare: Stmt | None = None
-
-    def ahead(self, pieces: Cut) -> TirExpr:
-        """The distance of what is read after a piece, in elements; 0 if it is not prefetched."""
-        if self.following is None:
-            return ZERO
-        if not pieces.blocks:
-            return self.following
-        (piece,) = pieces.blocks
-        is_last = Binary("==", piece.var + 1, from_dim(piece.extent))
-        to_next_block = self.following - pieces.start * self.step
-        return Select(is_last, to_next_block, pieces.count * self.step)
 
 
 def target_of(p: Product, point: Point) -> BufferLoad:
@@ -87,12 +74,17 @@ def block(
     adds = binary("min", 1, reduce(operator.add, turns)) if turns else ZERO
     tile = Buffer(names.fresh("tile"), (rows.size, columns.size), "float32", "local")
     c, c_row = (tile[0, 0], columns.size) if epilogue.rest else (target_of(p, corner), p.c_row)
-    strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, right.strip, from_dim(c_row))
-    size = (rows.count, columns.count, pieces.count)
-    places = tuple((load.buffer, load.indices) for load in (a, b, c))
-    call = TensorIntrinsic(
-        name_of(b.buffer.dtype), places, (*strides, *size, adds, right.ahead(pieces))
+    strides = (
+        from_dim(p.a_row),
+        from_dim(p.a_step),
+        right.step,
+        from_dim(right.line),
+        from_dim(c_row),
     )
+    size = (rows.count, columns.count, pieces.count)
+    ahead = right.strips.following(pieces, right.step) if right.strips else ZERO
+    places = tuple((load.buffer, load.indices) for load in (a, b, c))
+    call = TensorIntrinsic(name_of(b.buffer.dtype), places, (*strides, *size, adds, ahead))
     turn = around(pieces.blocks, call)
     fill = around(p.over, turn if right.prepare is None else seq(right.prepare, turn))
     if not epilogue.rest:

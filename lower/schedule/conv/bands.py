@@ -130,7 +130,8 @@ def _multiply(
         over = (c.channels, across.size)
         row, tap = across.stride, width
     line_step = dims.mul(down.dilation, dims.mul(width, channels))
-    strides = (row, line_step, tap, *Panels.of(c).strides(c.depth), tile_row)
+    strips = Panels.of(c).of_depth(c.depth)
+    strides = (row, line_step, tap, strips.width, strips.line, tile_row)
     origin = (*taps, line * down.stride, *origin)
     zeros = [ZERO] * 4
     places = (band.buffer, origin), (weight, (*panel, *taps, *zeros)), (tile, (ZERO, ZERO))

@@ -6,12 +6,12 @@ from functools import reduce
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.movement import nest
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Stage
+from relax_egraph.lower.schedule.strips import Strips, strip_of
 from relax_egraph.tir.expr import (
     Binary,
     Buffer,
@@ -107,17 +107,16 @@ class Panels:
     @property
     def strip(self) -> int:
         """The features of a strip."""
-        return self.width if self.is_narrow else strip_columns("float32")
+        return self.width if self.is_narrow else strip_of("float32")
 
     @property
     def strips(self) -> int:
         """The strips of a panel."""
         return self.width // self.strip
 
-    def strides(self, depth: Dim) -> tuple[Dim, Dim]:
-        """The distances of the rows and of the cache lines of a panel of `depth` rows."""
-        line = strip_columns("float32")
-        return self.strip, line if self.is_narrow else dims.mul(depth, self.strip)
+    def of_depth(self, depth: Dim) -> Strips:
+        """The strips of a panel of `depth` rows."""
+        return Strips(depth, self.strip, "float32")
 
     def columns(self, panel: TirExpr) -> TirExpr:
         """The number of features of the panel with the number `panel`."""
@@ -199,21 +198,27 @@ def gemm(
     a: BufferLoad,
     b: BufferLoad,
     c: BufferLoad,
-    strides: tuple[Dim, tuple[Dim, Dim], Dim],
+    panels: Panels,
+    depth: Dim,
+    c_row: Dim,
     size: tuple[TirExpr, TirExpr, TirExpr],
     adds: TirExpr = ZERO,
     ahead: TirExpr = ZERO,
 ) -> Stmt:
     """``c = a · b`` by the micro-kernel, added to `c` unless `adds` is 0.
 
-    `strides` are those of the rows of `a`, `b` and `c`, those of `b` with the distance of strips;
-    `size` is rows, columns and depth.  The next right operand begins `ahead` elements after `b`.
+    The rows of `a` have `depth` elements, and `b` is one of the `panels` of as many rows; `size` is
+    rows, columns and steps.  The next right operand begins `ahead` elements after `b`.
     """
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
-    of_a, of_c = from_dim(strides[0]), from_dim(strides[2])
-    of_b = tuple(map(from_dim, strides[1]))
-    one = Imm(1, "int64")
-    if strides[1][1] == strip_columns("float32"):
+    of_a, one, of_c, strips = (
+        from_dim(depth),
+        Imm(1, "int64"),
+        from_dim(c_row),
+        panels.of_depth(depth),
+    )
+    of_b = (from_dim(strips.width), from_dim(strips.line))
+    if panels.is_narrow:
         scalars = (of_a, ZERO, ZERO, *of_b, of_c, *size[:2], one, one, size[2], adds)
         return TensorIntrinsic("window_tile", places, scalars)
     scalars = (of_a, one, *of_b, of_c, *size, adds, ahead)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.parts import (
     FLOAT_ZERO,
@@ -29,6 +30,7 @@ from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, Collapse, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.lower.tile_sizes import micro_tile, piece
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 
@@ -37,12 +39,6 @@ SCRATCH = 96 * 1024
 
 FEWEST_ROWS, MOST_ROWS = 24, 96
 """The minimal rows, to make use of a panel, and the maximal rows, to share the work."""
-
-WHOLE_ROWS = 6
-"""The rows of the largest micro-kernel."""
-
-PIECE = 1024
-"""The steps of the depth over which a panel is multiplied at once: 256 KiB of it."""
 
 
 def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Buffer, Stmt]:
@@ -132,14 +128,14 @@ def _is_in_order(c: Convolution) -> bool:
 
 def _block_height(rows: Dim, depth: Dim) -> int:
     """The rows to gather at once; equal parts if the number of `rows` is constant."""
-    most = MOST_ROWS // 2
+    most, tall = MOST_ROWS // 2, micro_tile(scheduled_machine()).rows
     if isinstance(depth, int):
-        fitting = SCRATCH // max(1, depth) // WHOLE_ROWS * WHOLE_ROWS
+        fitting = SCRATCH // max(1, depth) // tall * tall
         most = min(MOST_ROWS, max(FEWEST_ROWS, fitting))
     if not isinstance(rows, int) or rows <= 0:
         return most
     parts = -(-rows // most)
-    return -(-rows // (parts * WHOLE_ROWS)) * WHOLE_ROWS
+    return -(-rows // (parts * tall)) * tall
 
 
 def _positions(
@@ -172,20 +168,21 @@ def _multiply(
     names: Names,
 ) -> Stmt:
     """The product of all rows from `rows` on with a `panel` of the weight, piece by piece."""
-    pieces = cut_sum(c.depth, PIECE, "ko", names)
+    pieces = cut_sum(c.depth, piece(scheduled_machine()), "ko", names)
     begin = [ZERO] * len(c.taps)
-    width, of_panel = tile.shape[1], Panels.of(c).strides(c.depth)
+    panels, width = Panels.of(c), tile.shape[1]
+    strips = panels.of_depth(c.depth)
     *before, last = rows.indices
     call = gemm(
         BufferLoad(rows.buffer, (*before, last + pieces.start)),
         weight[(*panel, *begin, pieces.start, ZERO)],
         tile[ZERO, ZERO],
-        (c.depth, of_panel, width),
+        panels,
+        c.depth,
+        width,
         (*size, pieces.count),
         binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
-        pieces.count * from_dim(of_panel[0])
-        if pieces.blocks
-        else from_dim(dims.mul(c.depth, width)),
+        strips.following(pieces, from_dim(strips.width)),
     )
     return around(pieces.blocks, call)
 

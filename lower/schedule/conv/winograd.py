@@ -194,12 +194,13 @@ def by_tiles(
     products = Buffer(names.fresh("products"), shape, "float32")
     n = names.var("n")
     size = (tiles.count, panels.columns(p), from_dim(c.channels))
-    strides = (c.channels, panels.strides(c.channels), panels.width)
     multiply = gemm(
         data[n, ZERO, ZERO],
         weight[p, n, ZERO, ZERO, ZERO],
         products[n, ZERO, ZERO],
-        strides,
+        panels,
+        c.channels,
+        panels.width,
         size,
         ahead=from_dim(dims.mul(c.channels, panels.width)),
     )
