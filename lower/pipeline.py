@@ -53,7 +53,7 @@ TO_VM = Sequential(
 
 @takes(module=MODULE, target=NAME)
 def lower_module(module: IRModule, *, target: str = "native") -> IRModule:
-    """The module with loop functions scheduled for the processor `target`, called by ``R.call_tir``.
+    """The module with loop functions, called by ``R.call_tir``, scheduled for a processor.
 
     Raises `IllFormed` if the module is not well-formed, ``ValueError`` for a name that LLVM does
     not know.

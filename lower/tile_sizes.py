@@ -86,3 +86,19 @@ def block_rows(machine: Machine) -> int:
 def _block_of_left(machine: Machine) -> int:
     """The elements of the left operand that the second-level cache holds."""
     return machine.second.size * 3 // 8 // FLOAT
+
+
+ROWS_OF_COPY = 12
+"""The minimal rows for each lane for which copying the right operand costs little beside them."""
+
+
+def copied_from(machine: Machine) -> tuple[int, int]:
+    """The rows, and the elements of a right operand, from which it pays to copy it to strips.
+
+    Its rows are far apart, often by a power of two, so they share a few sets of a cache.  A
+    micro-kernel that is a cache line wide reads the first-level cache, or waits; a wider one reads
+    several adjacent lines of each row, from the second-level cache.
+    """
+    is_wide = strip(machine) > machine.line_of()
+    largest = 2 * machine.second.size if is_wide else machine.first.size
+    return ROWS_OF_COPY * machine.lanes(), largest // FLOAT

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.gemv import single_row
 from relax_egraph.lower.schedule.in_place import in_place
@@ -27,15 +28,10 @@ from relax_egraph.lower.schedule.scheduled import (
     constant_inputs,
 )
 from relax_egraph.lower.schedule.stages import Stage, computed_from
+from relax_egraph.lower.tile_sizes import copied_from
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
-
-FEWEST_ROWS = 192
-"""The minimal rows for which copying to a panel pays."""
-
-LARGEST_IN_PLACE = 1 << 19
-"""The maximal elements of a right operand that is read in place: 2 MiB."""
 
 LARGEST_BY_BLOCKS = 1 << 17
 """The maximal elements of a right operand, 512 KiB, for which a single row runs by blocks."""
@@ -129,7 +125,8 @@ def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: boo
     rows = p.row.extent if p.row else 1
     elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
     is_row = _both(_is_one(rows), _exceeds(elements, LARGEST_BY_BLOCKS))
-    is_large = _both(_exceeds(rows, FEWEST_ROWS - 1), _exceeds(elements, LARGEST_IN_PLACE))
+    fewest_rows, most_elements = copied_from(scheduled_machine())
+    is_large = _both(_exceeds(rows, fewest_rows - 1), _exceeds(elements, most_elements))
     return _choice(
         is_row,
         lambda: single_row(epilogue, names),

@@ -4,9 +4,10 @@ The rows of a wide operand are far apart, so reading a strip over a long depth i
 is copied once, for all rows.
 """
 
+from collections.abc import Callable
+
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
-from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.intrinsics.transpose import name_of
 from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import Cut, cut
@@ -17,8 +18,8 @@ from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.strips import Strips
 from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
 from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, piece, strip
-from relax_egraph.tir.expr import Buffer, Imm, as_expr, binary, from_dim
-from relax_egraph.tir.stmt import For, Stmt, Store, TensorIntrinsic, TirBlock, seq
+from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
+from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
 
 def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
@@ -30,8 +31,7 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     depth = p.depth.extent if p.depth else 1
-    wide = strip(scheduled_machine(), TABLE[p.b.buffer.dtype].bits)
-    width = min(wide, max(columns.size, strip_columns(p.b.buffer.dtype)))
+    width = min(columns.size, strip(scheduled_machine(), TABLE[p.b.buffer.dtype].bits))
     panel = Buffer(
         names.fresh("panel"), (-(-columns.size // width), depth, width), p.b.buffer.dtype
     )
@@ -47,27 +47,36 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
 
 
 def _pack(p: Product, panel: Buffer, columns: Cut, batch: Point, names: Names) -> Stmt:
-    """Copy the columns of a block to the strips of `panel`."""
-    depth, s = from_dim(p.depth.extent if p.depth else 1), names.var("s")
-    width = panel.shape[-1]
+    """Copy the columns of a block to the strips of `panel`, the last of which may be narrower."""
+    _, depth, width = panel.shape
     assert isinstance(width, int)
-    start = columns.start + s * width
-    if len(columns.blocks) == 0 and columns.size <= width:
-        strips, count = as_expr(1), columns.count
-    elif dims.divides(width, p.column.extent):
-        strips, count = columns.count // width, as_expr(width)
-    else:
-        strips = (columns.count + (width - 1)) // width
-        count = binary("min", width, columns.count - s * width)
-    if p.b_step == 1:
-        corner = bound_load(p.b, {**batch, p.column.var: start, **p.at_depth(ZERO)})
+    whole = columns.count // width
+
+    def strips(copy: Callable[[TirExpr, TirExpr], Stmt]) -> Stmt:
+        """The copies of all strips, by number and columns."""
+        if width == columns.size:
+            return copy(ZERO, columns.count)
+        s, rest = names.var("s"), columns.count % width
+        full = For(s, whole, "serial", copy(s, Imm(width, "int64")))
+        if dims.divides(width, p.column.extent):
+            return full
+        return seq(full, IfThenElse(Binary(">", rest, ZERO), copy(whole, rest)))
+
+    def transposed(s: TirExpr, count: TirExpr) -> Stmt:
+        place = {p.column.var: columns.start + s * width, **p.at_depth(ZERO)}
+        corner = bound_load(p.b, {**batch, **place})
         places = ((corner.buffer, corner.indices), (panel, (s, ZERO, ZERO)))
-        strides = (from_dim(p.b_column), Imm(width, "int64"))
-        transpose = name_of(TABLE[panel.dtype].bits)
-        call = TensorIntrinsic(transpose, places, (*strides, count, depth))
-        return For(s, strips, "serial", call)
-    k, j = names.var("k"), names.var("j")
-    place = {p.column.var: start + j, **p.at_depth(k)}
-    copy = Store(panel, (s, k, j), bound_load(p.b, {**batch, **place}))
-    row = For(s, strips, "serial", For(j, count, "vectorized", copy))
-    return For(k, depth, "serial", row)
+        scalars = (from_dim(p.b_column), Imm(width, "int64"), count, from_dim(depth))
+        return TensorIntrinsic(name_of(TABLE[panel.dtype].bits), places, scalars)
+
+    if p.b_step == 1:
+        return strips(transposed)
+    k = names.var("k")
+
+    def copied(s: TirExpr, count: TirExpr) -> Stmt:
+        j = names.var("j")
+        place = {p.column.var: columns.start + s * width + j, **p.at_depth(k)}
+        copy = Store(panel, (s, k, j), bound_load(p.b, {**batch, **place}))
+        return For(j, count, "vectorized", copy)
+
+    return For(k, from_dim(depth), "serial", strips(copied))

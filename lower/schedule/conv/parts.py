@@ -127,7 +127,7 @@ class Panels:
     def fill(
         self, panel: TirExpr, row: Callable[[TirExpr, TirVar, TirExpr], Stmt], names: Names
     ) -> Stmt:
-        """Loops over the features of a `panel`: the body is `row` of a strip, a place, a feature."""
+        """Loops over the features of a `panel`: the body is `row` of strip, place and feature."""
         s, j = names.var("s"), names.var("j")
         feature = panel * self.width + s * self.strip + j
         if self.is_narrow:
