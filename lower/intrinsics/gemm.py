@@ -1,7 +1,8 @@
 """Matrix products of a tile: ``gemm_tile``, ``gemm_tile_int8`` and ``gemm_tile_bfloat16``.
 
 There is one routine for each dtype of the right operand, with the sizes as run-time parameters.
-Columns are cut into strips as wide as the micro-kernels, and the remainder into single vectors.
+Columns are cut into strips as wide as the micro-kernels, and the remainder into single vectors; a
+single row is computed by whole cache lines of the right operand, if these are wider.
 The rows of a strip are cut into blocks of almost equal heights, which keeps the multipliers busier
 than full blocks and a small remainder.
 """
@@ -15,6 +16,7 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.gemm_block import (
     Block,
     define_block,
+    line,
     narrow,
     wide,
 )
@@ -43,8 +45,9 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
 
     If `ahead` is not 0, the lines at that distance from those of `b` are prefetched meanwhile.
     """
-    blocks, rest = wide(target, dtype), narrow(target, dtype)
-    for block in (*blocks, *rest):
+    blocks, rest, row = wide(target, dtype), narrow(target, dtype), line(target, dtype)
+    has_lines = row.vectors > blocks[0].vectors
+    for block in (*blocks, *rest, *((row,) if has_lines else ())):
         define_block(module, block)
     _define_wide_strip(module, blocks)
     _define_narrow_strip(module, rest)
@@ -64,7 +67,18 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
         sizes = (rows, f.index(count), depth, adds, following)
         f.call(name, a, right, f.address(c, j, F32), *strides, *sizes)
 
-    with f.loop(0, whole, width) as across:
+    start = f.index(0)
+    if has_lines:
+        lines = columns - f.binary("urem", columns, size)
+        start = f.select(f.compare("==", rows, 1), lines, 0)
+        step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
+        with f.loop(0, start, size) as across:
+            right = f.address(b, f.binary("udiv", across.index, size) * b_strip, ELEMENTS[dtype])
+            places = (a, right, f.address(c, across.index, F32))
+            fetched = f.address(right, ahead, ELEMENTS[dtype])
+            strides = (a_row, a_step, b_step, c_row)
+            f.call(row.name, *places, *strides, f.index(size), depth, adds, fetched, step)
+    with f.loop(start, whole, width) as across:
         strip("gemm_wide", across.index, width)
     with f.loop(whole, columns, lanes) as across:
         strip("gemm_narrow", across.index, f.minimum(columns - across.index, lanes))

@@ -13,7 +13,7 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
-from relax_egraph.lower.intrinsics.row import ELEMENTS, Row
+from relax_egraph.lower.intrinsics.row import ELEMENTS, Row, strip_columns
 from relax_egraph.lower.machine import machine_of
 from relax_egraph.lower.tile_sizes import micro_tile
 
@@ -25,9 +25,6 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 7, PTR, I64)
 """
 
 _NARROW_ROWS = (4, 1)
-_BUSY = 8
-"""The running sums that hide the latency of two multipliers of four cycles each."""
-
 _MOST_SETS = 4
 _FEWEST_ROWS_AHEAD = 4
 """The minimal rows of a block that prefetches: smaller ones are limited by memory anyway.
@@ -41,13 +38,14 @@ class Block:
     """The size of a block: `rows` by `vectors` vectors of `lanes` floats.
 
     A block of a single vector may have fewer columns than lanes.  The right operand is of `dtype`,
-    one of `ELEMENTS`.
+    one of `ELEMENTS`.  `busy` is the number of running sums that hide the latency of multipliers.
     """
 
     rows: int
     vectors: int
     lanes: int
     dtype: str
+    busy: int
 
     @property
     def name(self) -> str:
@@ -61,15 +59,20 @@ class Block:
         Small blocks need several to keep the multipliers busy.
         """
         sets = 1
-        while sets < _MOST_SETS and sets * self.rows * self.vectors < _BUSY:
+        while sets < _MOST_SETS and sets * self.rows * self.vectors < self.busy:
             sets *= 2
         return sets
 
 
 def wide(target: Target, dtype: str) -> tuple[Block, ...]:
     """Blocks as wide as the micro-tile, the tallest first."""
-    tile, lanes = micro_tile(machine_of(target)), target.lanes(32)
-    return tuple(Block(rows, tile.vectors, lanes, dtype) for rows in range(tile.rows, 0, -1))
+    tile = micro_tile(machine_of(target))
+    return tuple(_block(rows, tile.vectors, target, dtype) for rows in range(tile.rows, 0, -1))
+
+
+def line(target: Target, dtype: str) -> Block:
+    """A row as wide as a cache line of the right operand, so that each is read at once."""
+    return _block(1, strip_columns(dtype) // target.lanes(32), target, dtype)
 
 
 def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
@@ -78,8 +81,12 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
     A vector is read for so many rows that its cost is negligible.
     """
     tallest = 12 if machine_of(target).registers == 32 else 8
-    lanes = target.lanes(32)
-    return tuple(Block(rows, 1, lanes, dtype) for rows in (tallest, *_NARROW_ROWS))
+    return tuple(_block(rows, 1, target, dtype) for rows in (tallest, *_NARROW_ROWS))
+
+
+def _block(rows: int, vectors: int, target: Target, dtype: str) -> Block:
+    machine = machine_of(target)
+    return Block(rows, vectors, target.lanes(32), dtype, machine.multipliers * machine.latency)
 
 
 _At = tuple[Value, Value, Value]
