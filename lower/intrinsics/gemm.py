@@ -16,6 +16,7 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.gemm_block import (
     Block,
     define_block,
+    fits,
     line,
     narrow,
     wide,
@@ -46,7 +47,7 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     If `ahead` is not 0, the lines at that distance from those of `b` are prefetched meanwhile.
     """
     blocks, rest, row = wide(target, dtype), narrow(target, dtype), line(target, dtype)
-    has_lines = row.vectors > blocks[0].vectors
+    has_lines = row.vectors > blocks[0].vectors and fits(target, row)
     for block in (*blocks, *rest, *((row,) if has_lines else ())):
         define_block(module, block)
     _define_wide_strip(module, blocks)

@@ -75,6 +75,11 @@ def line(target: Target, dtype: str) -> Block:
     return _block(1, strip_columns(dtype) // target.lanes(32), target, dtype)
 
 
+def fits(target: Target, row: Block) -> bool:
+    """Whether registers hold the sums of `row`, beside as many others, also for products."""
+    return target.has_fma and 2 * row.vectors <= machine_of(target).registers
+
+
 def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
     """Blocks of one vector, the tallest first, for the remaining columns.
 
