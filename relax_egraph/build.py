@@ -2,7 +2,7 @@
 
 build(module)            # IRModule -> Executable, ready to run or save
 llvm_text(module)        # the LLVM text of each kernel
-assembly_text(module)    # what becomes of that on this processor
+assembly_text(module)    # what becomes of that on a processor
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,12 @@ from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.loading import link
 from relax_egraph.lower import jit
-from relax_egraph.lower.emit.target import ANY
+from relax_egraph.lower.emit.target import ANY, Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit.kernel_sets import kernel_set
 from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
+from relax_egraph.lower.machine import scheduling_for
 from relax_egraph.lower.pipeline import TO_LOOPS, TO_STAGES, TO_VM
 from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.schedule_calls import promises_in
@@ -48,7 +49,8 @@ def build(
 ) -> Executable:
     """Compile `module` for processors: this one, ``"generic"``, ``"x86-64-v3"``, ``"znver4"``.
 
-    `target` is the only one, instead of `targets`.
+    `target` is the only one, instead of `targets`.  Weights are packed for the first one; kernels
+    for the others read them so, too.
 
     The executable runs where the system is the same and one of `targets` is no more than what the
     processor has; if it is `portable`, elsewhere too: it then has LLVM texts, of which machine code
@@ -66,9 +68,15 @@ def build(
         has_own = any(op.own for op in called_operators(module))
         operators = operators_for(module) if has_own else None
         staged = TO_STAGES(module)
-        lowered = TO_LOOPS(staged)
+        first, *others = chosen
+        with scheduling_for(first):
+            lowered = TO_LOOPS(staged)
         kernels = _prim_funcs(lowered)
-        compiled = [jit.compile_kernels(kernels, target, INTRINSICS) for target in chosen]
+        compiled = [jit.compile_kernels(kernels, first, INTRINSICS)]
+        for other in others:
+            with scheduling_for(other, packed_for=first):
+                own = _prim_funcs(TO_LOOPS(staged))
+            compiled.append(jit.compile_kernels(own, other, INTRINSICS))
         work = work_of(staged, kernels)
         program = TO_VM(lowered)
         del module, staged, lowered  # a weight that nobody else holds is let go when it is packed
@@ -81,24 +89,31 @@ def build(
     )
 
 
-@takes(module=MODULE)
-def llvm_text(module: IRModule) -> str:
-    """The LLVM text of each kernel of `module`, one after the other."""
-    assert_well_formed(module)
-    functions = _prim_funcs(TO_LOOPS(TO_STAGES(module)))
-    texts = (jit.llvm_text(f, intrinsics=INTRINSICS) for f in functions.values())
+@takes(module=MODULE, target=NAME)
+def llvm_text(module: IRModule, *, target: str = "native") -> str:
+    """The LLVM text of each kernel of `module` for the processor `target`, one after the other."""
+    chosen = processor(target)
+    functions = _loops(module, chosen)
+    texts = (jit.llvm_text(f, chosen, INTRINSICS) for f in functions.values())
     return "\n".join(f"; {name}\n{text}" for name, text in zip(functions, texts, strict=True))
 
 
-@takes(module=MODULE)
-def assembly_text(module: IRModule) -> str:
-    """The machine code for this processor, in assembly language.
+@takes(module=MODULE, target=NAME)
+def assembly_text(module: IRModule, *, target: str = "native") -> str:
+    """The machine code for the processor `target`, in assembly language.
 
     It is of each kernel of `module` that differs from the others, and of what they call.
     """
+    chosen = processor(target)
+    texts = assemblies(_loops(module, chosen), INTRINSICS, chosen)
+    return "\n".join(f"# {name}\n{text}" for name, text in texts)
+
+
+def _loops(module: IRModule, target: Target) -> dict[str, PrimFunc]:
+    """The loop functions of `module`, scheduled for `target`."""
     assert_well_formed(module)
-    functions = _prim_funcs(TO_LOOPS(TO_STAGES(module)))
-    return "\n".join(f"# {name}\n{text}" for name, text in assemblies(functions, INTRINSICS))
+    with scheduling_for(target):
+        return _prim_funcs(TO_LOOPS(TO_STAGES(module)))
 
 
 def _prim_funcs(module: IRModule) -> dict[str, PrimFunc]:

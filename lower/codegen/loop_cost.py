@@ -45,7 +45,7 @@ _Cost = Callable[[tuple[TirExpr, ...], int], TirExpr]
 
 def _tile(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     """A product: multiplications, and reads of the right operand."""
-    rows, columns, depth = scalars[4:7]
+    rows, columns, depth = scalars[5:8]
     column = rows * OPERATION // lanes + 4 * BYTE
     return columns * depth * column
 
@@ -63,7 +63,7 @@ def _softmax(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
 
 def _window(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     """A convolution window: a product for each run of taps."""
-    rows, columns, lines, taps, depth = scalars[5:10]
+    rows, columns, lines, taps, depth = scalars[6:11]
     return columns * lines * taps * depth * (rows * OPERATION // lanes + 4 * BYTE)
 
 

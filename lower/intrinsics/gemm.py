@@ -1,7 +1,8 @@
 """Matrix products of a tile: ``gemm_tile``, ``gemm_tile_int8`` and ``gemm_tile_bfloat16``.
 
 There is one routine for each dtype of the right operand, with the sizes as run-time parameters.
-Columns are cut into strips as wide as the micro-kernels, and the remainder into single vectors.
+Columns are cut into strips as wide as the micro-kernels, and the remainder into single vectors; a
+single row is computed by whole cache lines of the right operand, if these are wider.
 The rows of a strip are cut into blocks of almost equal heights, which keeps the multipliers busier
 than full blocks and a small remainder.
 """
@@ -15,19 +16,18 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.gemm_block import (
     Block,
     define_block,
+    fits,
+    line,
     narrow,
     wide,
 )
-from relax_egraph.lower.intrinsics.row import ELEMENTS
+from relax_egraph.lower.intrinsics.row import ELEMENTS, strip_columns
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "gemm_tile"
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, I64, I64)
-"""``a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead``."""
-
-LINE = 512
-"""The bits of a cache line."""
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 10)
+"""``a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, depth, adds, ahead``."""
 
 
 def name_of(dtype: str) -> str:
@@ -36,31 +36,50 @@ def name_of(dtype: str) -> str:
 
 
 def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> None:
-    """Add ``gemm_tile(a, b, c, a_row, a_step, b_step, c_row, rows, columns, depth, adds, ahead)``.
+    """Add ``gemm_tile(a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, …)``.
 
-    ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + j]`` for ``i < rows``,
-    ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; the sum is added to `c` if
+    ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + s·b_strip + j - s·S]`` for
+    ``i < rows``, ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; ``S`` is
+    `strip_columns`, the columns of a cache line, and ``s = j // S``.  The sum is added to `c` if
     `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other elements are read or
-    written.
+    written.  The last parameters are `depth`, `adds` and `ahead`.
 
-    If `ahead` is not 0, the elements at that distance from `b` are prefetched meanwhile, as many as
-    `b` has.
+    If `ahead` is not 0, the lines at that distance from those of `b` are prefetched meanwhile.
     """
-    blocks, rest = wide(target, dtype), narrow(target, dtype)
-    for block in (*blocks, *rest):
+    blocks, rest, row = wide(target, dtype), narrow(target, dtype), line(target, dtype)
+    has_lines = row.vectors > blocks[0].vectors and fits(target, row)
+    for block in (*blocks, *rest, *((row,) if has_lines else ())):
         define_block(module, block)
     _define_wide_strip(module, blocks)
     _define_narrow_strip(module, rest)
     f = Function(module, name_of(dtype), PARAMS)
-    a, b, c, a_row, a_step, b_step, c_row, rows, columns, *others = f.args
+    a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, depth, adds, ahead = f.args
+    size = strip_columns(dtype)
     width, lanes = blocks[0].vectors * blocks[0].lanes, blocks[0].lanes
     whole = columns - f.binary("urem", columns, width)
+    if width > size:  # a strip of a narrower processor is read by single vectors
+        whole = f.select(f.compare("==", b_strip, size), whole, 0)
 
     def strip(name: str, j: Value, count: Operand) -> None:
-        places = (a, f.address(b, j, ELEMENTS[dtype]), f.address(c, j, F32))
-        f.call(name, *places, a_row, a_step, b_step, c_row, rows, f.index(count), *others)
+        inside = f.binary("urem", j, size)
+        right = f.address(b, f.binary("udiv", j, size) * b_strip + inside, ELEMENTS[dtype])
+        strides = (a_row, a_step, b_step, b_strip, c_row)
+        following = f.select(f.compare("==", inside, 0), ahead, 0)
+        sizes = (rows, f.index(count), depth, adds, following)
+        f.call(name, a, right, f.address(c, j, F32), *strides, *sizes)
 
-    with f.loop(0, whole, width) as across:
+    start = f.index(0)
+    if has_lines:
+        lines = columns - f.binary("urem", columns, size)
+        start = f.select(f.compare("==", rows, 1), lines, 0)
+        step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
+        with f.loop(0, start, size) as across:
+            right = f.address(b, f.binary("udiv", across.index, size) * b_strip, ELEMENTS[dtype])
+            places = (a, right, f.address(c, across.index, F32))
+            fetched = f.address(right, ahead, ELEMENTS[dtype])
+            strides = (a_row, a_step, b_step, c_row)
+            f.call(row.name, *places, *strides, f.index(size), depth, adds, fetched, step)
+    with f.loop(start, whole, width) as across:
         strip("gemm_wide", across.index, width)
     with f.loop(whole, columns, lanes) as across:
         strip("gemm_narrow", across.index, f.minimum(columns - across.index, lanes))
@@ -77,14 +96,14 @@ def _definition(dtype: str) -> IntrinsicEmitter:
 def _define_wide_strip(module: Module, blocks: tuple[Block, ...]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     f = Function(module, "gemm_wide", PARAMS, internal=True)
-    _blocks(f, blocks, *balanced(f, f.args[7], blocks[0].rows))
+    _blocks(f, blocks, *balanced(f, f.args[8], blocks[0].rows))
     f.finish()
 
 
 def _define_narrow_strip(module: Module, blocks: tuple[Block, ...]) -> None:
     """Define a strip of one vector: the tallest blocks that fit, in descending order."""
     f = Function(module, "gemm_narrow", PARAMS, internal=True)
-    rest, count = f.args[7], f.index(0)
+    rest, count = f.args[8], f.index(0)
     ends: list[tuple[int, Value]] = []
     for block in blocks:
         count = count + f.binary("udiv", rest, block.rows)
@@ -106,14 +125,16 @@ def _blocks(
 ) -> None:
     """Call the micro-kernels of `count` blocks, one below the other, with the parameters of `f`.
 
-    The prefetched data has as many lines for each step as a row of the strip; each block fetches
-    one.
+    Each block prefetches as many lines as a strip has rows: the strip, if it is a line wide, else a
+    part of a block of columns, which is contiguous.
     """
-    a, b, c, a_row, a_step, b_step, c_row, _, columns, depth, adds, ahead = f.args
-    element = ELEMENTS[blocks[0].dtype]
-    lines = max(1, blocks[0].vectors * element.bits // F32.bits)
-    ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, LINE // element.bits), 0)
-    prefetched, share = f.address(b, ahead, element), depth * ahead_step
+    a, b, c, a_row, a_step, b_step, b_strip, c_row, _, columns, depth, adds, ahead = f.args
+    dtype = blocks[0].dtype
+    element, size = ELEMENTS[dtype], strip_columns(dtype)
+    strips = max(1, blocks[0].vectors * blocks[0].lanes // size)
+    ahead_step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
+    share = f.select(f.compare("==", b_strip, size), depth * ahead_step, b_strip)
+    prefetched = f.address(b, ahead, element)
     with f.loop(0, count, 1, (a, c, prefetched)) as down:
         a_block, c_block, own = down.values
         height = height_of(down.index)
@@ -121,7 +142,7 @@ def _blocks(
         for block in blocks:
             with f.when(f.compare("==", height, block.rows)):
                 f.call(block.name, *places, *strides, columns, depth, adds, own, ahead_step)
-        more = f.compare("<", down.index, lines - 1)
+        more = f.compare("<", down.index, strips - 1)
         following = f.address(own, f.select(more, share, 0), element)
         a_next, c_next = (
             f.address(a_block, height * a_row, F32),

@@ -14,9 +14,11 @@ from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.left import Left, Read
-from relax_egraph.lower.intrinsics.row import ELEMENTS, Row
+from relax_egraph.lower.intrinsics.row import ELEMENTS, Row, strip_columns
+from relax_egraph.lower.machine import machine_of
+from relax_egraph.lower.tile_sizes import micro_tile
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PTR, I64)
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 7, PTR, I64)
 """``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.
 
 `adds` is 0 or 1.  Each step of the depth prefetches the cache line at `ahead`, which advances by
@@ -24,9 +26,6 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, I64, I64, I64, I64, I64, I64, I64, PT
 """
 
 _NARROW_ROWS = (4, 1)
-_BUSY = 8
-"""The running sums that hide the latency of two multipliers of four cycles each."""
-
 _MOST_SETS = 4
 _FEWEST_ROWS_AHEAD = 4
 """The minimal rows of a block that prefetches: smaller ones are limited by memory anyway.
@@ -40,13 +39,14 @@ class Block:
     """The size of a block: `rows` by `vectors` vectors of `lanes` floats.
 
     A block of a single vector may have fewer columns than lanes.  The right operand is of `dtype`,
-    one of `ELEMENTS`.
+    one of `ELEMENTS`.  `busy` is the number of running sums that hide the latency of multipliers.
     """
 
     rows: int
     vectors: int
     lanes: int
     dtype: str
+    busy: int
 
     @property
     def name(self) -> str:
@@ -60,20 +60,25 @@ class Block:
         Small blocks need several to keep the multipliers busy.
         """
         sets = 1
-        while sets < _MOST_SETS and sets * self.rows * self.vectors < _BUSY:
+        while sets < _MOST_SETS and sets * self.rows * self.vectors < self.busy:
             sets *= 2
         return sets
 
 
 def wide(target: Target, dtype: str) -> tuple[Block, ...]:
-    """Blocks as wide as a strip, the tallest first.
+    """Blocks as wide as the micro-tile, the tallest first."""
+    tile = micro_tile(machine_of(target))
+    return tuple(_block(rows, tile.vectors, target, dtype) for rows in range(tile.rows, 0, -1))
 
-    6 rows by 4 vectors fill 32 registers, by 2 vectors 16.  Factors that are lanes take a register
-    for each row, which leaves room for 5 rows by 4 vectors.
-    """
-    tallest = 5 if target.multiplies_by_lane else 6
-    vectors = 4 if target.vector_registers == 32 else 2
-    return tuple(Block(rows, vectors, target.lanes(32), dtype) for rows in range(tallest, 0, -1))
+
+def line(target: Target, dtype: str) -> Block:
+    """A row as wide as a cache line of the right operand, so that each is read at once."""
+    return _block(1, strip_columns(dtype) // target.lanes(32), target, dtype)
+
+
+def fits(target: Target, row: Block) -> bool:
+    """Whether registers hold the sums of `row`, beside as many others, also for products."""
+    return target.has_fma and 2 * row.vectors <= machine_of(target).registers
 
 
 def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
@@ -81,9 +86,13 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
 
     A vector is read for so many rows that its cost is negligible.
     """
-    tallest = 12 if target.vector_registers == 32 else 8
-    lanes = target.lanes(32)
-    return tuple(Block(rows, 1, lanes, dtype) for rows in (tallest, *_NARROW_ROWS))
+    tallest = 12 if machine_of(target).registers == 32 else 8
+    return tuple(_block(rows, 1, target, dtype) for rows in (tallest, *_NARROW_ROWS))
+
+
+def _block(rows: int, vectors: int, target: Target, dtype: str) -> Block:
+    machine = machine_of(target)
+    return Block(rows, vectors, target.lanes(32), dtype, machine.multipliers * machine.latency)
 
 
 _At = tuple[Value, Value, Value]

@@ -14,6 +14,14 @@ from relax_egraph.lower.emit.vector import masked_load, masked_store
 ELEMENTS: Mapping[str, Type] = {"float32": F32, "bfloat16": I16, "int8": I8}
 """The memory types of elements, by dtype."""
 
+LINE = 512
+"""The bits of a cache line."""
+
+
+def strip_columns(dtype: str) -> int:
+    """The columns of a strip of a right operand of `dtype`: those of a cache line."""
+    return LINE // ELEMENTS[dtype].bits
+
 
 @dataclass(frozen=True, slots=True)
 class Row:

@@ -12,13 +12,17 @@ from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.left import factor
-from relax_egraph.lower.intrinsics.row import Row
+from relax_egraph.lower.intrinsics.row import Row, strip_columns
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "window_tile"
 
-PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 11)
-"""``a, b, c, a_row, a_line, a_tap, b_step, c_row, rows, columns, lines, taps, depth, adds``."""
+PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 12)
+"""``a, b, c``, then ``a_row, a_line, a_tap, b_step, b_strip, c_row``, the distances, then ``rows,
+columns, lines, taps, depth, adds``."""
+
+_OF_STRIP = PARAMS[:-1]
+"""The parameters without ``b_strip``: those of columns that are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +42,33 @@ class _Block:
 def define_window_tile(module: Module, target: Target) -> None:
     """Add ``window_tile(a, b, c, a_row, a_line, …, rows, columns, lines, taps, depth, adds)``.
 
-    ``c[i·c_row + j] = Σ a[i·a_row + l·a_line + t·a_tap + k] · b[n·b_step + j]`` of float32, with
-    ``n = (l·taps + t)·depth + k``, for ``i < rows``, ``j < columns``, over ``l < lines``,
-    ``t < taps``, ``k < depth``; the sum is added to `c` if `adds`, which is 0 or 1, is 1.  `c`
-    overlaps neither `a` nor `b`; no other elements are read or written.
+    ``c[i·c_row + j] = Σ a[i·a_row + l·a_line + t·a_tap + k] · b[n·b_step + s·b_strip + j - s·S]``
+    of float32, with ``n = (l·taps + t)·depth + k``, for ``i < rows``, ``j < columns``, over
+    ``l < lines``, ``t < taps``, ``k < depth``; ``S`` is `strip_columns`, and ``s = j // S``.  The
+    sum is added to `c` if `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no
+    other elements are read or written.
     """
     f = Function(module, NAME, PARAMS)
-    a, b, c, *strides, rows, columns, lines, taps, depth, adds = f.args
-    done = f.index(0)
+    a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, rows, columns, *sizes = f.args
+    strides, done, size = (
+        (a_row, a_line, a_tap, b_step, c_row),
+        f.index(0),
+        strip_columns("float32"),
+    )
     for heights, vectors in _strips(target):
         lanes = target.lanes(32)
         name, width = f"window_{vectors}", vectors * lanes
         _define_strip(module, name, [_Block(h + 1, vectors, lanes) for h in range(heights)])
         rest = columns - done
         end = columns if vectors == 1 else columns - f.binary("urem", rest, width)
+        if width > size:  # a strip of a narrower processor is read by single vectors
+            end = f.select(f.compare("==", b_strip, size), end, done)
         with f.loop(done, end, width) as across:
             j = across.index
-            places = (a, f.address(b, j, F32), f.address(c, j, F32))
+            right = f.binary("udiv", j, size) * b_strip + f.binary("urem", j, size)
+            places = (a, f.address(b, right, F32), f.address(c, j, F32))
             count = f.minimum(columns - j, width)
-            f.call(name, *places, *strides, rows, count, lines, taps, depth, adds)
+            f.call(name, *places, *strides, rows, count, *sizes)
         done = end
     f.finish()
 
@@ -70,7 +82,7 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     for block in blocks:
         _define_block(module, block)
-    f = Function(module, name, PARAMS, internal=True)
+    f = Function(module, name, _OF_STRIP, internal=True)
     a, b, c, a_row, a_line, a_tap, b_step, c_row, rows, *others = f.args
     count, height_of = balanced(f, rows, len(blocks))
     with f.loop(0, count, 1, (a, c)) as down:
@@ -85,8 +97,8 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
 
 
 def _define_block(module: Module, block: _Block) -> None:
-    """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
-    f = Function(module, block.name, PARAMS, internal=True)
+    """Define the micro-kernel of `block`, with the parameters `_OF_STRIP`."""
+    f = Function(module, block.name, _OF_STRIP, internal=True)
     a, b, c, a_row, a_line, a_tap, b_step, c_row, _, columns, lines, taps, depth, adds = f.args
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
     row = Row(block.vectors, block.lanes, mask)

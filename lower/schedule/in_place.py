@@ -1,16 +1,16 @@
 """Products that read both operands in place, which may be strided."""
 
+from relax_egraph.lower.intrinsics.row import strip_columns
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
-from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
+from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
+from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, PAGES, piece
 from relax_egraph.tir.expr import BufferLoad, TirExpr, from_dim
 from relax_egraph.tir.stmt import Stmt
-
-PIECE = 512
-"""Steps of the depth that run at once, whose rows are in as many pages of memory."""
 
 
 def in_place(epilogue: Epilogue, names: Names) -> Stmt:
@@ -29,4 +29,5 @@ def right_in_place(p: Product, columns: Cut, values: Point) -> RightOperand:
     def row(k: TirExpr) -> BufferLoad:
         return bound_load(p.b, {**values, p.column.var: columns.start, **p.at_depth(k)})
 
-    return RightOperand(row, from_dim(p.b_step), PIECE)
+    line, steps = strip_columns(p.b.buffer.dtype), min(PAGES, piece(scheduled_machine()))
+    return RightOperand(row, from_dim(p.b_step), line, steps)

@@ -9,6 +9,7 @@ if it is large and used by many rows, or streamed for a single row.
 from collections.abc import Sequence
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.gemv import single_row
 from relax_egraph.lower.schedule.in_place import in_place
@@ -27,13 +28,8 @@ from relax_egraph.lower.schedule.product_parts import (
 from relax_egraph.lower.schedule.scheduled import Scheduled
 from relax_egraph.lower.schedule.sizes import both, choice, exceeds, is_one
 from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.lower.tile_sizes import copied_from
 from relax_egraph.tir.stmt import PrimFunc, Stmt
-
-FEWEST_ROWS = 192
-"""The minimal rows for which copying to a panel pays."""
-
-LARGEST_IN_PLACE = 1 << 19
-"""The maximal elements of a right operand that is read in place: 2 MiB."""
 
 LARGEST_BY_BLOCKS = 1 << 17
 """The maximal elements of a right operand, 512 KiB, for which a single row runs by blocks."""
@@ -90,7 +86,8 @@ def all_blocks(epilogue: Epilogue, right: PackedOperand | None, names: Names) ->
     rows = p.row.extent if p.row else 1
     elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
     is_row = both(is_one(rows), exceeds(elements, LARGEST_BY_BLOCKS))
-    is_large = both(exceeds(rows, FEWEST_ROWS - 1), exceeds(elements, LARGEST_IN_PLACE))
+    fewest_rows, most_elements = copied_from(scheduled_machine())
+    is_large = both(exceeds(rows, fewest_rows - 1), exceeds(elements, most_elements))
     return choice(
         is_row,
         lambda: single_row(epilogue, names),

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.library.matmul_rows import MOST_COLUMNS
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.in_place import right_in_place
 from relax_egraph.lower.schedule.loops import around, bound, parallel, store_loops
-from relax_egraph.lower.schedule.matmul import LARGEST_IN_PLACE, all_blocks
+from relax_egraph.lower.schedule.matmul import all_blocks
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.packed import packed_right
 from relax_egraph.lower.schedule.product import Product, match_contraction
@@ -31,13 +32,11 @@ from relax_egraph.lower.schedule.scheduled import Scheduled
 from relax_egraph.lower.schedule.sizes import Condition, at_most, both, choice, exceeds
 from relax_egraph.lower.schedule.stages import Axis, Stage
 from relax_egraph.lower.schedule.tiles import (
-    BLOCK_COLUMNS,
-    BLOCK_ROWS,
-    TILE_ROWS,
     cut_evenly,
     fill,
     target_of,
 )
+from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, block_rows, copied_from, micro_tile
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite, substitute
 from relax_egraph.tir.stmt import For, PrimFunc, Stmt, TirBlock, seq
@@ -155,14 +154,16 @@ def _fits_blocks(p: Product, right: PackedOperand | None) -> Condition:
     condition = both(several, at_most(columns, MOST_COLUMNS))
     if right is not None:
         return condition
-    return both(condition, at_most(dims.mul(depth, columns), LARGEST_IN_PLACE))
+    return both(condition, at_most(dims.mul(depth, columns), copied_from(scheduled_machine())[1]))
 
 
 def _most_rows(p: Product) -> int:
     """The maximal rows of a block."""
     columns = p.column.extent
-    rows = BLOCK // columns // TILE_ROWS * TILE_ROWS if isinstance(columns, int) else 0
-    return min(max(rows, FEWEST_ROWS), BLOCK_ROWS)
+    machine = scheduled_machine()
+    tall = micro_tile(machine).rows
+    rows = BLOCK // columns // tall * tall if isinstance(columns, int) else 0
+    return min(max(rows, FEWEST_ROWS), block_rows(machine))
 
 
 def _by_blocks(chain: _Chain, right: PackedOperand | None, names: Names) -> Stmt:

@@ -1,29 +1,29 @@
 """Products with constant matrices, which are packed when the program is built.
 
 Strips of columns are stored one after the other, each contiguous from the first row to the last, so
-a product reads memory sequentially.  The last strip is only as wide as necessary.
+a product reads memory sequentially.  They are as wide as the micro-kernel of the processor.
 """
 
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.index import steps
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product
-from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, RightOperand, block, cut_rows
+from relax_egraph.lower.schedule.strips import Strips, strip_of
+from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
+from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, piece
 from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary
 from relax_egraph.tir.rewrite import substitute
 from relax_egraph.tir.stmt import Stmt
 
-PIECE = 1024
-"""Steps of the depth that run at once: with 64 columns 256 KiB, for the second-level cache."""
-
 LINE = 16
-"""The floats of a cache line, which fill a vector."""
+"""The columns of a single strip are a multiple of this number, so that whole vectors are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Panels:
     """Matrices of `depth` rows, cut into strips of `width` columns.
 
     There are `count` matrices, which are transposed first if it `is_transposed`.  The last strip is
-    padded with zeros to whole vectors.
+    padded with zeros, to whole vectors if it is a block by itself.
     """
 
     count: int
@@ -43,7 +43,8 @@ class Panels:
     @property
     def padded(self) -> int:
         """The columns of all strips, with padding."""
-        return -(-self.columns // LINE) * LINE
+        whole = LINE if self.width == BLOCK_COLUMNS else self.width
+        return -(-self.columns // whole) * whole
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -68,7 +69,7 @@ def panels_of(p: Product) -> Panels | None:
         return None
     if not all(isinstance(m, int) and m % matrix == 0 for m in _batch_moves(p)):
         return None
-    return Panels(whole // matrix, depth, columns, BLOCK_COLUMNS, not by_rows)
+    return Panels(whole // matrix, depth, columns, strip_of(p.b.buffer.dtype), not by_rows)
 
 
 def _batch_moves(p: Product) -> tuple[dims.Dim, ...]:
@@ -91,7 +92,7 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
     rows = cut_rows(p, names)
-    columns = cut(p.column.extent, panels.width, "jo", names)
+    columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     right = packed_right(p, panels, packed, rows, columns, values)
     body = block(epilogue, right, rows, columns, values, names)
     return parallel((*batch, *rows.blocks, *columns.blocks), body)
@@ -100,7 +101,7 @@ def by_packed(epilogue: Epilogue, panels: Panels, packed: Buffer, names: Names) 
 def packed_right(
     p: Product, panels: Panels, packed: Buffer, rows: Cut, columns: Cut, values: Point
 ) -> RightOperand:
-    """The strip of `packed` that a block reads, for the `values` of the batch."""
+    """The strips of `packed` that a block reads, for the `values` of the batch."""
     matrix: TirExpr = ZERO
     for axis, move in zip(p.batch, _batch_moves(p), strict=True):
         assert isinstance(move, int)
@@ -114,5 +115,6 @@ def packed_right(
         at = start + k * step
         return packed[at] if panels.count == 1 else packed[matrix, at]
 
-    piece = PIECE if rows.size > 1 else panels.depth
-    return RightOperand(row, step, piece, follows=True)
+    steps_at_once = piece(scheduled_machine()) if rows.size > 1 else panels.depth
+    strips = Strips(panels.depth, panels.width, p.b.buffer.dtype)
+    return RightOperand(row, step, strips.line, steps_at_once, strips)

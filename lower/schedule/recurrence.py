@@ -19,9 +19,11 @@ from relax_egraph.lower.schedule.product import Product, bound_load, match_contr
 from relax_egraph.lower.schedule.reductions import loops as stage_loops
 from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Axis, Stage, stage_of
-from relax_egraph.lower.schedule.tiles import BLOCK_COLUMNS, target_of
+from relax_egraph.lower.schedule.strips import Strips, strip_of
+from relax_egraph.lower.schedule.tiles import target_of
+from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS
 from relax_egraph.tir.affine import dim_of
-from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads, substitute, variables
 from relax_egraph.tir.stmt import (
     For,
@@ -89,19 +91,23 @@ class _Writer:
     def _product(self, p: Product, around_b: tuple[Axis, ...]) -> Stmt:
         """The product `p` in blocks of columns; its right operand depends on loops `around_b`."""
         packed = self._pack(p, around_b)
-        columns, strip = self._strips(p.column.extent)
+        columns, block = self._blocks(p.column.extent)
         corner = {**p.point(ZERO, columns.start), **p.at_depth(ZERO)}
+        width = packed.shape[-1]
+        assert isinstance(width, int)
+        strip = block * (BLOCK_COLUMNS // width)
         b = packed[*(axis.var for axis in around_b), strip, 0, 0]
         corners = (bound_load(p.a, corner), b, target_of(p, corner))
         depth = from_dim(p.depth.extent if p.depth else 1)
-        strides = (from_dim(p.a_row), from_dim(p.a_step), _WIDTH, from_dim(p.c_row))
+        line = Strips(p.depth.extent if p.depth else 1, width, packed.dtype).line
+        strides = map(from_dim, (p.a_row, p.a_step, width, line, p.c_row))
         size = (from_dim(p.row.extent if p.row else 1), columns.count, depth)
         places = tuple((load.buffer, load.indices) for load in corners)
         call = TensorIntrinsic(name_of(packed.dtype), places, (*strides, *size, ZERO, ZERO))
         return around(columns.blocks, call)
 
-    def _strips(self, extent: Dim) -> tuple[Cut, TirExpr]:
-        """The columns in strips, and the number of a strip: they are reversed in every odd turn."""
+    def _blocks(self, extent: Dim) -> tuple[Cut, TirExpr]:
+        """The columns in blocks, and the number of a block: they are reversed in every odd turn."""
         columns = cut(extent, BLOCK_COLUMNS, "jo", self.names)
         if not columns.blocks:
             return columns, ZERO
@@ -115,10 +121,11 @@ class _Writer:
     def _pack(self, p: Product, around_b: tuple[Axis, ...]) -> Buffer:
         """The right operand of `p` in strips, each contiguous; a partial one ends with garbage."""
         outer, renamed = self.names.renamed(around_b, "d")
-        columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", self.names)
+        width = strip_of(p.b.buffer.dtype)
+        columns = cut(p.column.extent, width, "jo", self.names)
         strips = columns.blocks or (Axis(self.names.var("jo"), 1),)
         depth = Axis(self.names.var("k"), p.depth.extent if p.depth else 1)
-        extents = (*(axis.extent for axis in (*outer, *strips, depth)), BLOCK_COLUMNS)
+        extents = (*(axis.extent for axis in (*outer, *strips, depth)), width)
         packed = Buffer(self.names.fresh("packed"), extents, p.b.buffer.dtype)
         j = self.names.var("j")
         places = {**renamed, p.column.var: columns.start + j, **p.at_depth(depth.var)}
@@ -128,9 +135,6 @@ class _Writer:
         self.packed.append(packed)
         self.packing.append(parallel((*outer, *strips), row))
         return packed
-
-
-_WIDTH = Imm(BLOCK_COLUMNS, "int64")
 
 
 def _variables_of(load: BufferLoad) -> frozenset[TirVar]:

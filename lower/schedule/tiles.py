@@ -7,34 +7,29 @@ from functools import reduce
 
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.intrinsics.gemm import name_of
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import Cut, cut, cut_sum
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import ZERO, around
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
+from relax_egraph.lower.schedule.strips import Strips
+from relax_egraph.lower.tile_sizes import block_rows, micro_tile
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
-
-BLOCK_ROWS = 96
-"""The rows of a block: whole tiles, which for a depth of 1024 take 384 KiB of the second cache."""
-
-TILE_ROWS = 6
-"""The rows of the micro-kernel."""
-
-BLOCK_COLUMNS = 64
-"""The columns of a block: a multiple of the width of the micro-kernel."""
 
 
 def cut_rows(p: Product, names: Names) -> Cut:
     """The rows in blocks, which are about equally tall if the number of rows is constant."""
-    return cut_evenly(p.row.extent if p.row else 1, BLOCK_ROWS, names)
+    return cut_evenly(p.row.extent if p.row else 1, block_rows(scheduled_machine()), names)
 
 
 def cut_evenly(rows: Dim, size: int, names: Names) -> Cut:
     """`rows` in blocks of at most `size`, which are whole tiles if `size` is."""
     if isinstance(rows, int) and rows > size:
+        tall = micro_tile(scheduled_machine()).rows
         even = -(-rows // -(-rows // size))
-        size = min(size, -(-even // TILE_ROWS) * TILE_ROWS)
+        size = min(size, -(-even // tall) * tall)
     return cut(rows, size, "io", names)
 
 
@@ -50,15 +45,16 @@ def _cut_depth(p: Product, size: int, names: Names) -> Cut:
 class RightOperand:
     """The columns of a block in the right operand, by the row at each step of the depth.
 
-    Rows are `step` apart.  The depth is processed in pieces of at most `piece` steps, whose rows
-    stay in the second-level cache; if `follows`, the next block is adjacent in memory.  `prepare`
+    Rows are `step` apart, and the cache lines of a row `line`.  The depth is processed in pieces of
+    at most `piece` steps.  If the operand is in `strips`, the next ones are prefetched.  `prepare`
     runs first, for each iteration of the axes that the product is summed over.
     """
 
     row: Callable[[TirExpr], BufferLoad]
     step: TirExpr
+    line: Dim
     piece: int
-    follows: bool = False
+    strips: Strips | None = None
     prepare: Stmt | None = None
 
 
@@ -103,10 +99,12 @@ def fill(
     a, b = bound_load(p.a, {**corner, **p.at_depth(pieces.start)}), right.row(pieces.start)
     turns: list[TirExpr] = [axis.var for axis in (*p.over, *pieces.blocks)]
     adds = binary("min", 1, reduce(operator.add, turns)) if turns else ZERO
-    ahead = pieces.count * right.step if right.follows else ZERO
-    strides = (from_dim(p.a_row), from_dim(p.a_step), right.step, from_dim(place_row))
+    ahead = right.strips.following(pieces, right.step) if right.strips else ZERO
+    of_operands = (from_dim(p.a_row), from_dim(p.a_step), right.step, from_dim(right.line))
     size = (rows.count, columns.count, pieces.count)
     places = tuple((load.buffer, load.indices) for load in (a, b, place))
-    call = TensorIntrinsic(name_of(b.buffer.dtype), places, (*strides, *size, adds, ahead))
+    call = TensorIntrinsic(
+        name_of(b.buffer.dtype), places, (*of_operands, from_dim(place_row), *size, adds, ahead)
+    )
     turn = around(pieces.blocks, call)
     return around(p.over, turn if right.prepare is None else seq(right.prepare, turn))

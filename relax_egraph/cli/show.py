@@ -8,13 +8,16 @@ import click
 from rich.console import Console
 
 import relax_egraph as rx
-from relax_egraph.cli import options
+from relax_egraph.cli import options, values
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.rules import known_rule
 
 STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "asm", "bytecode")
+
+OF_TARGETS = ("tir", "llvm", "asm")
+"""The stages that depend on the processor."""
 
 LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
 """The lexers of stages that are not highlighted as Python."""
@@ -30,10 +33,21 @@ LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
     metavar="NAME",
     help="Of egraph, only classes touched by this rule.",
 )
+@click.option(
+    "--target",
+    type=values.target,
+    metavar="NAME",
+    help="Of tir, llvm and asm, the processor, such as x86-64-v3; this one by default.",
+)
 @options.optimization
 @options.as_json
 def show(
-    model: ModelFile, stage: str, rule: str | None, how: Mapping[str, Any], as_json: bool
+    model: ModelFile,
+    stage: str,
+    rule: str | None,
+    target: str | None,
+    how: Mapping[str, Any],
+    as_json: bool,
 ) -> None:
     """Print MODEL at one stage of compilation.
 
@@ -50,7 +64,12 @@ def show(
         document = model.optimized(how).egraph_document(how.get("profile", REFERENCE_PROFILE))
         click.echo(json.dumps(document))
         return
-    text = _text(model, stage, how) if rule is None else _touched(model, rule, how)
+    if target is not None and stage not in OF_TARGETS:
+        raise click.UsageError("--target needs --stage tir, llvm or asm")
+    if rule is None:
+        text = _text(model, stage, target or "native", how)
+    else:
+        text = _touched(model, rule, how)
     if as_json:
         click.echo(json.dumps({"file": str(model), "stage": stage, "text": text}))
         return
@@ -80,7 +99,7 @@ def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _text(model: ModelFile, stage: str, how: Mapping[str, Any]) -> str:
+def _text(model: ModelFile, stage: str, target: str, how: Mapping[str, Any]) -> str:
     if model.is_executable:
         if stage != "bytecode" or how:
             raise click.UsageError(f"{model} is an executable: it has only --stage bytecode")
@@ -101,10 +120,10 @@ def _text(model: ModelFile, stage: str, how: Mapping[str, Any]) -> str:
     with step("building"):
         match stage:
             case "tir":
-                return rx.lower_module(report.module).script()
+                return rx.lower_module(report.module, target=target).script()
             case "llvm":
-                return llvm_text(report.module)
+                return llvm_text(report.module, target=target)
             case "asm":
-                return assembly_text(report.module)
+                return assembly_text(report.module, target=target)
             case _:
                 return rx.build(report.module).as_text()

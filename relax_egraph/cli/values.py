@@ -32,6 +32,17 @@ def output(value: str | Path) -> Path:
     return path
 
 
+def target(value: str) -> str:
+    """The name of a processor."""
+    from relax_egraph.lower.jit.processors import processor
+
+    try:
+        processor(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
 def machine(value: str) -> "rx.Profile":
     """The profile of a machine: ``calibrated``, or a file."""
     if value == "calibrated":

@@ -4,13 +4,14 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from relax_egraph.lower.emit.target import NOT_IN_KERNELS, host
+from relax_egraph.lower.machine import machine_of
 
 PACKAGES = ("numpy", "egglog", "llvmlite", "onnx")
 
 
 def versions() -> dict[str, str]:
     """Versions of this package, Python and its dependencies, and the target processor."""
-    target = host()
+    target, machine = host(), machine_of(host())
     used = sorted(target.features - NOT_IN_KERNELS)
     return {
         "relax-egraph": _version("relax-egraph"),
@@ -18,6 +19,7 @@ def versions() -> dict[str, str]:
         **{name: _version(name) for name in PACKAGES},
         "system": f"{platform.system()} {platform.release()}",
         "processor": f"{target.cpu} ({target.architecture}), vectors of {target.vector_bits} bits",
+        "caches": f"{machine.first.size >> 10} KiB and {machine.second.size >> 10} KiB a core",
         "features": " ".join(used),
     }
 

@@ -51,6 +51,19 @@ def test_show_prints_every_stage(program: Path, stage: str, contains: str) -> No
     assert contains in result.output
 
 
+def test_loops_are_shown_for_a_processor(program: Path) -> None:
+    shown = [
+        invoke("show", program, "--stage", "asm", "--target", name).output
+        for name in ("x86-64-v3", "generic")
+    ]
+    unknown = invoke("show", program, "--stage", "tir", "--target", "haswel")
+    elsewhere = invoke("show", program, "--stage", "kernels", "--target", "haswell")
+
+    assert ["ymm" in text for text in shown] == [True, False]
+    assert "did you mean 'haswell'?" in unknown.output
+    assert "--target needs --stage tir, llvm or asm" in elsewhere.output
+
+
 def test_assembly_has_what_kernels_call(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text("""\

@@ -427,7 +427,7 @@ def test_versions_and_the_processor_are_told() -> None:
     told = dict(line.split(maxsplit=1) for line in lines)
     assert list(told) == [
         *("relax-egraph", "python", "numpy", "egglog", "llvmlite", "onnx"),
-        *("system", "processor", "features"),
+        *("system", "processor", "caches", "features"),
     ]
     assert told["numpy"] == np.__version__
 

@@ -17,8 +17,9 @@ MAY_IMPORT = {
     "__main__": {"cli"},
     "cli": {
         *("", "build", "calibrate", "egraph.rulebook", "extract", "lower.memory", "reasons"),
-        *("rules", "optimize.explanation", "optimize.sizes"),
+        *("rules", "optimize.explanation", "optimize.sizes", "lower.machine"),
         *("verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
+        *("lower.jit.processors",),
     },
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
     "reasons": {

@@ -70,7 +70,7 @@ def test_the_longer_of_two_branches_counts() -> None:
 
 def test_a_tile_costs_its_multiplications() -> None:
     def tile(*size: int) -> TensorIntrinsic:
-        scalars = (0, 0, 0, 0, *size, 0, 0)
+        scalars = (0, 0, 0, 0, 0, *size, 0, 0)
         return TensorIntrinsic("gemm_tile", (), tuple(Imm(s, "int64") for s in scalars))
 
     assert cost(tile(6, 64, 1000)) == 10 * cost(tile(6, 64, 100)) > 0

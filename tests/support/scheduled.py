@@ -28,6 +28,7 @@ def gemm_tile(
     a_row: int,
     a_step: int,
     b_step: int,
+    b_strip: int,
     c_row: int,
     rows: int,
     columns: int,
@@ -36,12 +37,20 @@ def gemm_tile(
     ahead: int,
 ) -> None:
     """The reference of the micro-kernel ``gemm_tile``."""
+    places = _in_strips(b, columns, b_strip)
     for i in range(rows):
         line = c[i * c_row : i * c_row + columns]
         if not adds:
             line[...] = 0
         for k in range(depth):
-            line += a[i * a_row + k * a_step] * b[k * b_step : k * b_step + columns]
+            line += a[i * a_row + k * a_step] * b[k * b_step + places]
+
+
+def _in_strips(b: Array, columns: int, distance: int) -> Array:
+    """The offset of each column of a right operand in strips of a cache line."""
+    strip = 64 // b.itemsize
+    j = np.arange(columns)
+    return j // strip * distance + j % strip
 
 
 def dot_tile(
@@ -126,6 +135,7 @@ def window_tile(
     a_line: int,
     a_tap: int,
     b_step: int,
+    b_strip: int,
     c_row: int,
     rows: int,
     columns: int,
@@ -135,13 +145,14 @@ def window_tile(
     adds: int,
 ) -> None:
     """The reference of the micro-kernel ``window_tile``."""
+    places = _in_strips(b, columns, b_strip)
     for i in range(rows):
         line = c[i * c_row : i * c_row + columns]
         if not adds:
             line[...] = 0
         for n, (step, tap, k) in enumerate(np.ndindex(lines, taps, depth)):
             value = a[i * a_row + step * a_line + tap * a_tap + k]
-            line += value * b[n * b_step : n * b_step + columns]
+            line += value * b[n * b_step + places]
 
 
 def depthwise_tile(

@@ -12,7 +12,9 @@ import pytest
 
 import relax_egraph as rx
 from bench.transformer import Sizes, encoder
+from relax_egraph import ir
 from relax_egraph.errors import ExecutableError
+from relax_egraph.ir.expr import Tuple
 from relax_egraph.lower.emit.target import ANY, NOT_IN_KERNELS, Target, host, this_architecture
 from relax_egraph.lower.jit import kernel_sets, rebuild
 from relax_egraph.lower.jit.kernel_sets import compiled_kernels, fitting_kernels, head_of
@@ -89,6 +91,51 @@ def test_an_encoder_runs_without_avx_and_rebuilt() -> None:
     for target in ("x86-64", "portable"):
         found = VirtualMachine(only(executable, target))["main"](x, mask)
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("targets", [("native", "x86-64-v3"), ("x86-64-v3", "native", "generic")])
+def test_weights_packed_for_the_first_target_are_read_by_all(targets: tuple[str, ...]) -> None:
+    executable = rx.build(products(), targets, portable=True)
+    rng = np.random.default_rng(0)
+    x, image = (rng.standard_normal(s).astype(np.float32) for s in ((13, 40), (1, 72, 9, 11)))
+    expected = VirtualMachine(executable)["main"](x, image)
+
+    for target in [k.target for k in executable.kernels]:
+        found = VirtualMachine(only(executable, target))["main"](x, image)
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, err_msg=target)
+
+
+def products() -> rx.IRModule:
+    """Products with constants of three dtypes, and convolutions by tiles, rows and bands."""
+    rng = np.random.default_rng(1)
+
+    def drawn(*shape: int) -> np.ndarray[Any, Any]:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    x, image = (
+        ir.Var("x", ir.tensor((13, 40), "float32")),
+        ir.Var("image", ir.tensor((1, 72, 9, 11), "float32")),
+    )
+    bb = ir.BlockBuilder()
+    with bb.function("main", [x, image]):
+        with bb.dataflow():
+            weights = [drawn(40, 150), (9 * drawn(40, 150)).astype(np.int8)]
+            weights.append(drawn(40, 150).astype("bfloat16"))
+            wide = [bb.emit(ir.call("astype", ir.const(w), dtype="float32")) for w in weights]
+            results = [bb.emit_output(ir.call("matmul", x, w)) for w in wide]
+            filters = [(80, 3, 1), (80, 1, 1), (130, 3, 2), (64, 5, 1), (20, 3, 1)]
+            results += [
+                bb.emit_output(
+                    ir.call(
+                        *("nn.conv2d", image, ir.const(drawn(n, 72, size, size))),
+                        strides=(stride, stride),
+                    )
+                )
+                for n, size, stride in filters
+            ]
+        bb.emit_func_output(Tuple(tuple(results)))
+    return bb.get()
 
 
 # --- names ----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.schedule.attention.mask import Run
 from relax_egraph.lower.schedule.attention.match import Attention
 from relax_egraph.lower.schedule.loops import ZERO
@@ -67,7 +68,7 @@ def multiply(
     `b` and `c` are contiguous along their columns.
     """
     places = tuple((x.buffer, x.indices) for x, _, _ in (a, b, c))
-    strides = map(from_dim, (a[1], a[2], b[1], c[1]))
+    strides = map(from_dim, (a[1], a[2], b[1], strip_columns("float32"), c[1]))
     return TensorIntrinsic("gemm_tile", places, (*strides, *size, adds, ZERO))
 
 

@@ -72,8 +72,9 @@ def by_bands(
         return {**values, **at, c.batch.var: b, c.feature.var: feature}
 
     corner = (line, piece.start)
-    product = _multiply(c, band, weight, (g, p), tile, corner, size, names)
-    windows, factors = _windows(c, band, g, corner), _factors(c, band, weight, (g, p))
+    panel = (g, p, ZERO)
+    product = _multiply(c, band, weight, panel, tile, corner, size, names)
+    windows, factors = _windows(c, band, g, corner), _factors(c, band, weight, panel)
     multiply = apart(c, product, windows, factors, tile, size, names)
     stores = results.of_tile(tile[ZERO, ZERO], size, point, names)
     body: Stmt = TirBlock("tile", (), seq(multiply, stores), allocs=(tile,))
@@ -87,7 +88,7 @@ def _multiply(
     c: Convolution,
     band: Band,
     weight: Buffer,
-    panel: tuple[TirExpr, TirExpr],
+    panel: tuple[TirExpr, TirExpr, TirExpr],
     tile: Buffer,
     corner: tuple[TirExpr, TirExpr],
     size: Size,
@@ -112,7 +113,9 @@ def _multiply(
         (channels, width), origin = (first, second), (channel, place)
         over = (c.channels, across.size)
         row, tap = across.stride, width
-    strides = (row, dims.mul(down.dilation, dims.mul(width, channels)), tap, tile_row, tile_row)
+    line_step = dims.mul(down.dilation, dims.mul(width, channels))
+    strips = Panels.of(c).of_depth(c.depth)
+    strides = (row, line_step, tap, strips.width, strips.line, tile_row)
     origin = (*taps, line * down.stride, *origin)
     zeros = [ZERO] * 4
     places = (band.buffer, origin), (weight, (*panel, *taps, *zeros)), (tile, (ZERO, ZERO))
@@ -142,7 +145,9 @@ def _windows(
     return Windows(at, across.stride, inner)
 
 
-def _factors(c: Convolution, band: Band, weight: Buffer, panel: tuple[TirExpr, TirExpr]) -> Factors:
+def _factors(
+    c: Convolution, band: Band, weight: Buffer, panel: tuple[TirExpr, TirExpr, TirExpr]
+) -> Factors:
     """The factors in a `panel` of the weight, which is packed in the order of `band`."""
     width = weight.shape[-1]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.schedule.conv.convolution import Convolution
-from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Size, along, serial
+from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Panels, Size, along, serial
 from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, binary, from_dim
@@ -100,7 +100,8 @@ def _by_group(
         BufferLoad(weight.buffer, (*before, first + column)),
         tile[ZERO, column],
     )
-    strides = (windows.row, 0, windows.channel, factors.channel, tile.shape[1])
+    line = Panels.of(c).of_depth(c.depth).line
+    strides = (windows.row, 0, windows.channel, factors.channel, line, tile.shape[1])
     adds = binary("min", 1, sum(taps, start=ZERO))
     sizes = (rows, from_dim(features), _ONE, from_dim(channels), _ONE, adds)
     scalars = (*map(from_dim, strides), *sizes)

@@ -1,6 +1,6 @@
 """Common parts of schedules of convolutions: data with channels last, panels, statements."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -11,7 +11,18 @@ from relax_egraph.lower.schedule.loops import ZERO
 from relax_egraph.lower.schedule.movement import nest
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis, Stage
-from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, binary, from_dim
+from relax_egraph.lower.schedule.strips import Strips, strip_of
+from relax_egraph.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Imm,
+    TirExpr,
+    TirVar,
+    as_expr,
+    binary,
+    from_dim,
+)
 from relax_egraph.tir.stmt import BlockAxis, For, Stmt, Store, TensorIntrinsic, TirBlock
 
 PANEL = 64
@@ -69,7 +80,10 @@ def channels_last(c: Convolution, names: Names) -> tuple[Source, Stmt | None]:
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """The `features` of a group in panels of one `width`, the last of which may be narrower."""
+    """The `features` of a group in panels of one `width`, the last of which may be narrower.
+
+    A wide panel is cut into strips, which are cache lines wide; a narrow one is a single strip.
+    """
 
     features: Dim
     width: int
@@ -85,11 +99,45 @@ class Panels:
         """The number of panels."""
         return dims.floordiv(dims.add(self.features, self.width - 1), self.width)
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether there are too few features for strips."""
+        return self.width < PANEL
+
+    @property
+    def strip(self) -> int:
+        """The features of a strip."""
+        return self.width if self.is_narrow else strip_of("float32")
+
+    @property
+    def strips(self) -> int:
+        """The strips of a panel."""
+        return self.width // self.strip
+
+    def of_depth(self, depth: Dim) -> Strips:
+        """The strips of a panel of `depth` rows."""
+        return Strips(depth, self.strip, "float32")
+
     def columns(self, panel: TirExpr) -> TirExpr:
         """The number of features of the panel with the number `panel`."""
         if dims.divides(self.width, self.features):
             return Imm(self.width, "int64")
         return binary("min", self.width, from_dim(self.features) - panel * self.width)
+
+    def fill(
+        self, panel: TirExpr, row: Callable[[TirExpr, TirVar, TirExpr], Stmt], names: Names
+    ) -> Stmt:
+        """Loops over the features of a `panel`: the body is `row` of strip, place and feature."""
+        s, j = names.var("s"), names.var("j")
+        feature = panel * self.width + s * self.strip + j
+        if self.is_narrow:
+            return along(j, self.columns(panel), row(ZERO, j, panel * self.width + j))
+        count = as_expr(self.strip)
+        if not dims.divides(self.strip, self.features):
+            left = from_dim(self.features) - panel * self.width - s * self.strip
+            count = binary("min", self.strip, left)
+        strips = (self.columns(panel) + (self.strip - 1)) // self.strip
+        return serial([(s, strips)], along(j, count, row(s, j, feature)))
 
 
 def turns(extent: Dim, prefix: str, names: Names) -> tuple[TirExpr, tuple[Axis, ...]]:
@@ -150,23 +198,30 @@ def gemm(
     a: BufferLoad,
     b: BufferLoad,
     c: BufferLoad,
-    strides: tuple[Dim, Dim, Dim],
+    panels: Panels,
+    depth: Dim,
+    c_row: Dim,
     size: tuple[TirExpr, TirExpr, TirExpr],
     adds: TirExpr = ZERO,
     ahead: TirExpr = ZERO,
 ) -> Stmt:
     """``c = a · b`` by the micro-kernel, added to `c` unless `adds` is 0.
 
-    `strides` are those of the rows of `a`, `b` and `c`; `size` is rows, columns and depth.  The
-    next right operand begins `ahead` elements after `b`.
+    The rows of `a` have `depth` elements, and `b` is one of the `panels` of as many rows; `size` is
+    rows, columns and steps.  The next right operand begins `ahead` elements after `b`.
     """
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
-    of_a, of_b, of_c = map(from_dim, strides)
-    if isinstance(strides[1], int) and strides[1] < PANEL:
-        one = Imm(1, "int64")
-        scalars = (of_a, ZERO, ZERO, of_b, of_c, *size[:2], one, one, size[2], adds)
+    of_a, one, of_c, strips = (
+        from_dim(depth),
+        Imm(1, "int64"),
+        from_dim(c_row),
+        panels.of_depth(depth),
+    )
+    of_b = (from_dim(strips.width), from_dim(strips.line))
+    if panels.is_narrow:
+        scalars = (of_a, ZERO, ZERO, *of_b, of_c, *size[:2], one, one, size[2], adds)
         return TensorIntrinsic("window_tile", places, scalars)
-    scalars = (of_a, Imm(1, "int64"), of_b, of_c, *size, adds, ahead)
+    scalars = (of_a, one, *of_b, of_c, *size, adds, ahead)
     return TensorIntrinsic("gemm_tile", places, scalars)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.joined import Factors, Windows, apart
 from relax_egraph.lower.schedule.conv.parts import (
@@ -30,6 +31,7 @@ from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, Collapse, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis
+from relax_egraph.lower.tile_sizes import micro_tile, piece
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 
@@ -39,15 +41,9 @@ SCRATCH = 96 * 1024
 FEWEST_ROWS, MOST_ROWS = 24, 96
 """The minimal rows, to make use of a panel, and the maximal rows, to share the work."""
 
-WHOLE_ROWS = 6
-"""The rows of the largest micro-kernel."""
-
-PIECE = 1024
-"""The steps of the depth over which a panel is multiplied at once: 256 KiB of it."""
-
 
 def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Buffer, Stmt]:
-    """The weight as panels ``[group, panel, *taps, channel, feature]``, and the loops that pack it.
+    """The weight as ``[group, panel, strip, *taps, channel, feature]``, and loops that pack it.
 
     For data read `as_planes`, one plane for each channel, the channel precedes the last tap.
     """
@@ -55,14 +51,18 @@ def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Bu
     inner = (*c.taps, c.channels)
     if as_planes:
         inner = (*c.taps[:-1], c.channels, c.taps[-1])
-    shape = (c.groups, panels.count, *inner, panels.width)
+    shape = (c.groups, panels.count, panels.strips, *inner, panels.strip)
     weight = Buffer(names.fresh("packed"), shape, "float32")
     g, groups = turns(c.groups, "g", names)
     p, across = turns(panels.count, "p", names)
-    taps, channel, j = [names.var("k") for _ in c.taps], names.var("c"), names.var("j")
-    element = c.weight_at(g * from_dim(c.features) + (p * panels.width + j), channel, taps)
+    taps, channel = [names.var("k") for _ in c.taps], names.var("c")
     order = (*taps[:-1], channel, taps[-1]) if as_planes else (*taps, channel)
-    fill = along(j, panels.columns(p), store(weight[(g, p, *order, j)], element))
+
+    def row(s: TirExpr, j: TirVar, feature: TirExpr) -> Stmt:
+        element = c.weight_at(g * from_dim(c.features) + feature, channel, taps)
+        return store(weight[(g, p, s, *order, j)], element)
+
+    fill = panels.fill(p, row, names)
     loops = zip(order, map(from_dim, inner), strict=True)
     return weight, parallel((*groups, *across), serial([*loops], fill))
 
@@ -109,7 +109,7 @@ def by_rows(
 
         tile = Buffer(names.fresh("tile"), (height, panels.width), "float32", "local")
         size = (block.count, panels.columns(p))
-        multiply = _multiply(c, left, target.weight, (g, p), tile, size, names)
+        multiply = _multiply(c, left, target.weight, (g, p, ZERO), tile, size, names)
         stores = target.results.of_tile(tile[ZERO, ZERO], size, point, names)
         return around(across, TirBlock("tile", (), seq(multiply, stores), allocs=(tile,)))
 
@@ -129,14 +129,14 @@ def _is_in_order(c: Convolution) -> bool:
 
 def _block_height(rows: Dim, depth: Dim) -> int:
     """The rows to gather at once; equal parts if the number of `rows` is constant."""
-    most = MOST_ROWS // 2
+    most, tall = MOST_ROWS // 2, micro_tile(scheduled_machine()).rows
     if isinstance(depth, int):
-        fitting = SCRATCH // max(1, depth) // WHOLE_ROWS * WHOLE_ROWS
+        fitting = SCRATCH // max(1, depth) // tall * tall
         most = min(MOST_ROWS, max(FEWEST_ROWS, fitting))
     if not isinstance(rows, int) or rows <= 0:
         return most
     parts = -(-rows // most)
-    return -(-rows // (parts * WHOLE_ROWS)) * WHOLE_ROWS
+    return -(-rows // (parts * tall)) * tall
 
 
 def _positions(
@@ -163,24 +163,27 @@ def _multiply(
     c: Convolution,
     rows: BufferLoad,
     weight: Buffer,
-    panel: tuple[TirExpr, TirExpr],
+    panel: tuple[TirExpr, TirExpr, TirExpr],
     tile: Buffer,
     size: tuple[TirExpr, TirExpr],
     names: Names,
 ) -> Stmt:
     """The product of all rows from `rows` on with a `panel` of the weight, piece by piece."""
-    pieces = cut_sum(c.depth, PIECE, "ko", names)
+    pieces = cut_sum(c.depth, piece(scheduled_machine()), "ko", names)
     begin = [ZERO] * len(c.taps)
-    width = tile.shape[1]
+    panels, width = Panels.of(c), tile.shape[1]
+    strips = panels.of_depth(c.depth)
     *before, last = rows.indices
     call = gemm(
         BufferLoad(rows.buffer, (*before, last + pieces.start)),
         weight[(*panel, *begin, pieces.start, ZERO)],
         tile[ZERO, ZERO],
-        (c.depth, width, width),
+        panels,
+        c.depth,
+        width,
         (*size, pieces.count),
         binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
-        pieces.count * width,
+        strips.following(pieces, from_dim(strips.width)),
     )
 
     def seen(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:

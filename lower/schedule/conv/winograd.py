@@ -86,25 +86,29 @@ def _tiles_along(filter: Filter, axis: Axis) -> Dim:
 
 
 def transformed(c: Convolution, filter: Filter, names: Names) -> tuple[Buffer, Stmt]:
-    """The weight as panels ``[panel, product, channel, feature]``, and loops to transform it."""
+    """The weight as ``[panel, product, strip, channel, feature]``, and loops to transform it."""
     panels, side = Panels.of(c), filter.side
-    shape = (panels.count, filter.products, c.channels, panels.width)
+    shape = (panels.count, filter.products, panels.strips, c.channels, panels.strip)
     weight = Buffer(names.fresh("weights"), shape, "float32")
     p, across = turns(panels.count, "p", names)
-    channel, v = names.var("c"), names.var("j")
+    channel = names.var("c")
 
-    def element(r: int, s: int) -> TirExpr:
-        return c.weight_at(p * panels.width + v, channel, (as_expr(r), as_expr(s)))
+    def row(strip: TirExpr, v: TirVar, feature: TirExpr) -> Stmt:
+        def element(r: int, s: int) -> TirExpr:
+            return c.weight_at(feature, channel, (as_expr(r), as_expr(s)))
 
-    def element_of(left: Sequence[float], right: Sequence[float]) -> TirExpr:
-        return combined(left, lambda r: combined(right, lambda s: element(r, s)))
+        def element_of(left: Sequence[float], right: Sequence[float]) -> TirExpr:
+            return combined(left, lambda r: combined(right, lambda s: element(r, s)))
 
-    stores = [
-        store(weight[p, i * side + j, channel, v], element_of(left, right))
-        for i, left in enumerate(filter.weight)
-        for j, right in enumerate(filter.weight)
-    ]
-    fill = along(v, panels.columns(p), seq(*stores))
+        return seq(
+            *(
+                store(weight[p, i * side + j, strip, channel, v], element_of(left, right))
+                for i, left in enumerate(filter.weight)
+                for j, right in enumerate(filter.weight)
+            )
+        )
+
+    fill = panels.fill(p, row, names)
     return weight, parallel(across, serial([(channel, from_dim(c.channels))], fill))
 
 
@@ -193,12 +197,13 @@ def by_tiles(
     products = Buffer(names.fresh("products"), shape, "float32")
     n = names.var("n")
     size = (tiles.count, panels.columns(p), from_dim(c.channels))
-    strides = (c.channels, panels.width, panels.width)
     multiply = gemm(
         data[n, ZERO, ZERO],
-        weight[p, n, ZERO, ZERO],
+        weight[p, n, ZERO, ZERO, ZERO],
         products[n, ZERO, ZERO],
-        strides,
+        panels,
+        c.channels,
+        panels.width,
         size,
         ahead=from_dim(dims.mul(c.channels, panels.width)),
     )

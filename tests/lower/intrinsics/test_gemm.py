@@ -14,6 +14,7 @@ from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import AVX2, AVX512, Target, host, portable
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.intrinsics.gemm import GEMM_TILES, name_of
+from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
 from relax_egraph.lower.jit.machine_code import assembly
 from relax_egraph.lower.schedule import schedule
@@ -50,7 +51,8 @@ def tile_function(beside: int, *, transposed: bool, dtype: str) -> PrimFunc:
     zero, one, adds = Imm(0, "int64"), Imm(1, "int64"), DimSymbol("adds")
     places = tuple((buffer, (zero, zero)) for buffer in (a, b, c))
     of_a = (one, n) if transposed else (k, one)
-    scalars = (*of_a, m + beside, m + beside, n, m, k, adds, k * m + 1)
+    line = Imm(strip_columns(dtype), "int64")
+    scalars = (*of_a, m + beside, line, m + beside, n, m, k, adds, k * m + 1)
     call = TensorIntrinsic(name_of(dtype), places, scalars)
     return PrimFunc((a, b, c), call, scalars=("adds",))
 
@@ -113,6 +115,29 @@ def test_the_micro_kernel_agrees_with_numpy(tile: Tile, n: int) -> None:
 def test_a_deep_product_agrees_with_numpy(tile: Tile) -> None:
     for n, m in ((1, 130), (2, 10), (13, 100)):
         tile.check(n, m, 768, adds=1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_strips_of_a_cache_line_are_read_by_every_processor(target: Target, dtype: str) -> None:
+    strips, width = dims.symbol("s"), strip_columns(dtype)
+    a, c = Buffer("a", (N, K), "float32"), Buffer("c", (N, M), "float32")
+    b = Buffer("b", (strips, K, width), dtype)
+    n, m, k = (DimSymbol(str(d)) for d in (N, M, K))
+    zero, one = Imm(0, "int64"), Imm(1, "int64")
+    places = ((a, (zero, zero)), (b, (zero, zero, zero)), (c, (zero, zero)))
+    scalars = (k, one, Imm(width, "int64"), k * width, m, n, m, k, zero, k * 64)
+    function = PrimFunc((a, b, c), TensorIntrinsic(name_of(dtype), places, scalars))
+    run = kernel(function, target)
+    for rows, depth, count in ((1, 9, 2), (5, 3, 1), (17, 70, 3), (40, 33, 6)):
+        x, w = sample(rows, depth), (10 * sample(count, depth, width)).astype(dtype)
+        for columns in {count * width, count * width - 3, (count - 1) * width + 1}:
+            symbols = {"n": rows, "m": columns, "k": depth, "s": count}
+            y = np.empty((rows, columns), np.float32)
+
+            run(x, w, y, *(symbols[s] for s in function.symbols))
+
+            matrix = w.astype(np.float32).transpose(1, 0, 2).reshape(depth, -1)
+            np.testing.assert_allclose(y, x @ matrix[:, :columns], rtol=1e-4, atol=1e-3)
 
 
 @settings(deadline=None, max_examples=50)

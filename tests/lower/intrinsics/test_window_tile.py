@@ -8,6 +8,7 @@ import pytest
 from relax_egraph.ir import dims
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
+from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
@@ -18,7 +19,11 @@ Array = np.ndarray[Any, Any]
 
 A, B, C = map(dims.symbol, "abc")
 
-NAMES = ("a_row", "a_line", "a_tap", "b_step", "c_row", "rows", "columns", "lines", "taps", "depth")
+STRIDES = ("a_row", "a_line", "a_tap", "b_step", "b_strip", "c_row")
+NAMES = (*STRIDES, "rows", "columns", "lines", "taps", "depth")
+
+
+LINE = strip_columns("float32")
 
 
 def tile_function() -> PrimFunc:
@@ -39,32 +44,48 @@ def tile(request: pytest.FixtureRequest) -> Any:
 OVER = [(1, 1, 4), (3, 1, 6), (2, 3, 5), (3, 2, 1), (0, 1, 3), (2, 1, 0)]
 
 
+@pytest.mark.parametrize("in_strips", [False, True])
 @pytest.mark.parametrize("columns", [0, 1, 8, 15, 16, 17, 32, 33, 64, 70, 100, 127])
 @pytest.mark.parametrize("over", OVER)
 def test_it_is_the_sum_over_lines_taps_and_depth(
-    tile: Any, columns: int, over: tuple[int, int, int]
+    tile: Any, columns: int, over: tuple[int, int, int], in_strips: bool
 ) -> None:
     random = np.random.default_rng(columns)
     lines, taps, depth = over
-    a_row, a_tap, step, steps = 2, depth + 1, columns + 3, lines * taps * depth
+    a_row, a_tap, c_row, steps = 2, depth + 1, columns + 3, lines * taps * depth
     a_line = max(1, taps) * a_tap + 2
-    w = random.uniform(-1, 1, max(0, (steps - 1) * step + columns)).astype(np.float32)
+    matrix = random.uniform(-1, 1, (steps, columns)).astype(np.float32)
+    w, step, strip = stored(matrix, in_strips=in_strips)
     for rows in (0, 1, 5, 6, 7, 8, 9, 13, 30):
         last = (rows - 1) * a_row + (lines - 1) * a_line + (taps - 1) * a_tap + depth
         x = random.uniform(-1, 1, last if rows and steps else 0).astype(np.float32)
-        y = random.uniform(-1, 1, max(0, (rows - 1) * step + columns)).astype(np.float32)
+        y = random.uniform(-1, 1, max(0, (rows - 1) * c_row + columns)).astype(np.float32)
         adds, expected = rows % 2, y.copy()
         for i in range(rows):
-            row = expected[i * step : i * step + columns]
+            row = expected[i * c_row : i * c_row + columns]
             row *= adds
             for n, at in enumerate(np.ndindex(over)):
                 seen = i * a_row + at[0] * a_line + at[1] * a_tap + at[2]
-                row += x[seen] * w[n * step : n * step + columns]
+                row += x[seen] * matrix[n]
 
-        sizes = (a_row, a_line, a_tap, step, step, rows, columns, *over, adds)
+        sizes = (a_row, a_line, a_tap, step, strip, c_row, rows, columns, *over, adds)
         tile(x, w, y, *_symbols(x, w, y, sizes))
 
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+
+
+def stored(matrix: Array, *, in_strips: bool) -> tuple[Array, int, int]:
+    """`matrix` with gaps between its rows, or in strips; the distances of rows and of strips."""
+    steps, columns = matrix.shape
+    if in_strips:
+        count = -(-columns // LINE)
+        padded = np.zeros((steps, count * LINE), np.float32)
+        padded[:, :columns] = matrix
+        strips = padded.reshape(steps, count, LINE).transpose(1, 0, 2)
+        return strips.ravel(), LINE, steps * LINE
+    rows = np.zeros((steps, columns + 3), np.float32)
+    rows[:, :columns] = matrix
+    return rows.ravel()[: rows.size - 3 if steps else 0], columns + 3, LINE
 
 
 def _symbols(x: Array, w: Array, y: Array, sizes: tuple[int, ...]) -> list[int]:

@@ -1,10 +1,15 @@
 """Products of matrices run by tiles, with what follows them on the hot tile."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize.linear_algebra import matmul
+from relax_egraph.lower.machine import scheduled_machine, scheduling_for
 from relax_egraph.lower.schedule import schedule
+from relax_egraph.lower.tile_sizes import strip
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import binary
 from relax_egraph.tir.rewrite import statements
@@ -132,15 +137,16 @@ def test_blocks_of_known_size_need_no_minimum() -> None:
     scheduled = schedule(product((180, 32), (32, 128)))
 
     (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
+    *strides, rows, columns, depth, _, _ = [getattr(s, "value", None) for s in call.scalars]
     assert loops_of(scheduled) == [("parallel", "2"), ("parallel", "2")]
-    assert [getattr(s, "value", None) for s in call.scalars] == [32, 1, 128, 128, 90, 64, 32, 0, 0]
+    assert (strides, rows, columns, depth) == ([32, 1, 128, 16, 128], 90, 64, 32)
 
 
 def test_known_rows_are_cut_evenly_into_whole_tiles() -> None:
     scheduled = schedule(product((100, 32), (32, 64)))
 
     (call,) = [s for s in statements(scheduled.body) if isinstance(s, TensorIntrinsic)]
-    assert call.scalars[4] == binary("min", 54, 100 - _loop_of(scheduled).var * 54)
+    assert call.scalars[5] == binary("min", 54, 100 - _loop_of(scheduled).var * 54)
 
 
 def _loop_of(function: PrimFunc) -> For:
@@ -171,7 +177,8 @@ def test_a_transposed_right_operand_is_packed(n: int, m: int, k: int) -> None:
     scheduled = schedule(function)
 
     assert scheduled.attrs["schedule"] == "matmul"
-    assert panels_of(scheduled) == [("panel0", (K, 64))]
+    columns = strip(scheduled_machine())
+    assert panels_of(scheduled) == [("panel0", (64 // columns, K, columns))]
     assert_same_results(function, n=n, m=m, k=k)
 
 
@@ -230,3 +237,34 @@ def test_a_single_row_streams_a_large_matrix() -> None:
         ("serial", "128"),
     ]
     assert not any(isinstance(s, TensorIntrinsic) for s in statements(scheduled.body))
+
+
+# --- the machine decides --------------------------------------------------------------------
+
+
+@pytest.fixture(params=["x86-64-v4", "x86-64-v3", "generic"])
+def target(request: pytest.FixtureRequest) -> Iterator[str]:
+    with scheduling_for(processor(request.param)):
+        yield request.param
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_schedule_for_each_machine_computes_the_same(name: str, target: str) -> None:
+    assert_same_results(FUNCTIONS[name], n=7, m=83, k=5)
+
+
+def test_panels_are_as_wide_as_the_micro_kernel_of_the_machine(target: str) -> None:
+    copied = schedule(product((200, 800), (800, 1000)))
+    shapes = {"x86-64-v4": (1, 800, 64), "x86-64-v3": (4, 800, 16), "generic": (4, 800, 16)}
+
+    assert panels_of(copied) == [("panel0", shapes[target])]
+    assert_same_results(transposed_right(9, K), m=70, k=3)
+
+
+def test_a_narrow_micro_kernel_needs_copies_sooner() -> None:
+    function = product((96, 128), (128, 128))
+
+    with scheduling_for(processor("x86-64-v4")):
+        assert panels_of(schedule(function)) == []
+    with scheduling_for(processor("x86-64-v3")):
+        assert panels_of(schedule(function)) == [("panel0", (4, 128, 16))]

@@ -1,0 +1,108 @@
+"""Sizes of tiles, strips, pieces and blocks of matrix products, by the description of a machine."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from relax_egraph.lower.machine import Machine
+
+BLOCK_COLUMNS = 64
+"""The columns of a block of a result: a multiple of those of each micro-kernel, so that blocks are
+the same, whatever the machine."""
+
+MOST_BLOCK_ROWS = 96
+"""The maximal rows of a block: with more, threads would share too few blocks."""
+
+FLOAT = 4
+"""The bytes of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class MicroTile:
+    """The block of a result that a micro-kernel keeps in registers: `rows` by `vectors`."""
+
+    rows: int
+    vectors: int
+
+
+@cache
+def micro_tile(machine: Machine) -> MicroTile:
+    """The tile with the fewest loads for each multiply-add, of those that the registers hold.
+
+    A step reads `vectors` of the right operand and a number of the left one for each row; beside
+    the sums, registers hold the former and one of the latter, or a vector of these for each row if
+    the machine multiplies by lane.  The columns divide a cache line, or
+    are some.
+    """
+    lanes, line = machine.lanes(), machine.line_of()
+    tiles: list[MicroTile] = []
+    vectors = 1
+    while vectors * lanes <= BLOCK_COLUMNS:
+        if machine.multiplies_by_lane:
+            rows = (machine.registers - vectors) // (vectors + 1)
+        else:
+            rows = (machine.registers - vectors - 1) // vectors
+        if rows >= 1 and (vectors * lanes) % line in (0, vectors * lanes):
+            tiles.append(MicroTile(rows, vectors))
+        vectors *= 2
+    return min(tiles, key=lambda t: (t.rows + t.vectors) / (t.rows * t.vectors))
+
+
+def strip(machine: Machine, bits: int = 32) -> int:
+    """The columns of a strip of a packed right operand of elements of `bits`.
+
+    A strip is as wide as the micro-kernel, which then reads it in order, but a cache line at least.
+    """
+    tile, line = micro_tile(machine), machine.line_of(bits)
+    columns = tile.vectors * machine.lanes()
+    return line if columns <= line else BLOCK_COLUMNS
+
+
+FEWEST_STEPS = 256
+"""The minimal steps of the depth that run at once: with fewer, reading and writing the sums costs
+more than reading the right operand from the second-level cache."""
+
+MOST_STEPS = 1024
+"""The maximal steps: the rows of the left operand are in the first-level cache, too."""
+
+PAGES = 512
+"""The maximal steps if each row of the right operand is in another page of memory."""
+
+
+def piece(machine: Machine) -> int:
+    """The steps of the depth that run at once.
+
+    A strip of the right operand is at most as large as the first-level cache, where most of it
+    stays for the next rows.  If that is too small for a wide strip, it is read from the
+    second-level cache, of which the rows of a block take three eighths.
+    """
+    steps = machine.first.size // (FLOAT * strip(machine))
+    if steps >= FEWEST_STEPS:
+        return min(MOST_STEPS, steps)
+    return min(MOST_STEPS, max(FEWEST_STEPS, _block_of_left(machine) // MOST_BLOCK_ROWS))
+
+
+def block_rows(machine: Machine) -> int:
+    """The rows of a block: whole tiles, which the second-level cache holds for all columns."""
+    rows, tall = _block_of_left(machine) // piece(machine), micro_tile(machine).rows
+    return max(1, min(MOST_BLOCK_ROWS, rows) // tall) * tall
+
+
+def _block_of_left(machine: Machine) -> int:
+    """The elements of the left operand that the second-level cache holds."""
+    return machine.second.size * 3 // 8 // FLOAT
+
+
+ROWS_OF_COPY = 12
+"""The minimal rows for each lane for which copying the right operand costs little beside them."""
+
+
+def copied_from(machine: Machine) -> tuple[int, int]:
+    """The rows, and the elements of a right operand, from which it pays to copy it to strips.
+
+    Its rows are far apart, often by a power of two, so they share a few sets of a cache.  A
+    micro-kernel that is a cache line wide reads the first-level cache, or waits; a wider one reads
+    several adjacent lines of each row, from the second-level cache.
+    """
+    is_wide = strip(machine) > machine.line_of()
+    largest = 2 * machine.second.size if is_wide else machine.first.size
+    return ROWS_OF_COPY * machine.lanes(), largest // FLOAT
