@@ -36,7 +36,7 @@ def main(x: R.Tensor(("n", 64), "float32"), w: R.Tensor((64, 64), "float32"),
         y = R.matmul(x, v)
         z = R.add(twice, y)
         same = R.add(z, R.const(0.0, "float32"))
-        out = R.nn.softmax(same, axis=-1)
+        out = R.nn.softmax(same, axis=0)
         R.output(out)
     return out
 """

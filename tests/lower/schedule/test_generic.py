@@ -37,9 +37,9 @@ def two_products() -> PrimFunc:
     return te.create_prim_func(a, b, c, matmul(active, c))
 
 
-def product_and_softmax() -> PrimFunc:
+def product_between_softmaxes() -> PrimFunc:
     a, b = te.placeholder((N, 3), name="a"), te.placeholder((3, M), name="b")
-    return te.create_prim_func(a, b, softmax(matmul(a, b), axis=1))
+    return te.create_prim_func(a, b, softmax(matmul(softmax(a, axis=1), b), axis=1))
 
 
 def running_sum() -> PrimFunc:
@@ -71,7 +71,7 @@ FUNCTIONS = {
     "float64 product": product_of("float64"),
     "int32 product": product_of("int32"),
     "two products": two_products(),
-    "product and softmax": product_and_softmax(),
+    "product between softmaxes": product_between_softmaxes(),
 }
 
 
