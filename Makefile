@@ -36,7 +36,7 @@ test: .venv/installed
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz"
 
 AARCH64 := .venv-aarch64
-AARCH64_TESTS ?= tests/lower tests/ir/ops tests/vm
+AARCH64_TESTS ?= tests/lower tests/ir/ops/test_operators.py
 
 test-aarch64:
 	sh tests/support/aarch64.sh $(AARCH64)

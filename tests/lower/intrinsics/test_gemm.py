@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 EXTENTS = (0, 1, 2, 5, 6, 7, 15, 16, 17, 63, 64, 65, 127)
 
 ALL_TARGETS = {
-    "AVX-512": Target("x86-64-v4", AVX512 | AVX2, 512),
+    "AVX-512": Target("x86-64-v4", AVX512 | AVX2, 512, "x86_64"),
     "AVX2": portable("avx2", "fma"),
     "SSE2": portable(),
 }
