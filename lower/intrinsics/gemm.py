@@ -17,6 +17,7 @@ from relax_egraph.lower.intrinsics.gemm_block import (
     Block,
     define_block,
     fits,
+    halves,
     line,
     narrow,
     wide,
@@ -47,10 +48,11 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     If `ahead` is not 0, the lines at that distance from those of `b` are prefetched meanwhile.
     """
     blocks, rest, row = wide(target, dtype), narrow(target, dtype), line(target, dtype)
+    half = halves(target, dtype)
     has_lines = row.vectors > blocks[0].vectors and fits(target, row)
-    for block in (*blocks, *rest, *((row,) if has_lines else ())):
+    for block in (*blocks, *half, *rest, *((row,) if has_lines else ())):
         define_block(module, block)
-    _define_wide_strip(module, blocks)
+    _define_wide_strip(module, blocks, half)
     _define_narrow_strip(module, rest)
     f = Function(module, name_of(dtype), PARAMS)
     a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, depth, adds, ahead = f.args
@@ -93,11 +95,42 @@ def _definition(dtype: str) -> IntrinsicEmitter:
     return define
 
 
-def _define_wide_strip(module: Module, blocks: tuple[Block, ...]) -> None:
-    """Define a strip: a function over all its rows, in balanced blocks."""
+def _define_wide_strip(module: Module, blocks: tuple[Block, ...], half: tuple[Block, ...]) -> None:
+    """Define a strip: a function over all its rows, in balanced blocks.
+
+    Rows that are one block of half the width read the right operand once, not twice.
+    """
     f = Function(module, "gemm_wide", PARAMS, internal=True)
-    _blocks(f, blocks, *balanced(f, f.args[8], blocks[0].rows))
+    rows = f.args[8]
+    if not half:
+        _blocks(f, blocks, *balanced(f, rows, blocks[0].rows))
+    else:
+        is_one = f.compare("<", rows - half[-1].rows, len(half), signed=False)
+        with f.either(is_one) as (then, otherwise):
+            with then:
+                for block in half:
+                    with f.when(f.compare("==", rows, block.rows)):
+                        _halves(f, block)
+            with otherwise:
+                _blocks(f, blocks, *balanced(f, rows, blocks[0].rows))
     f.finish()
+
+
+def _halves(f: Function, block: Block) -> None:
+    """Call the micro-kernel of `block` for both halves of a strip, with the parameters of `f`.
+
+    The first prefetches a line of each row of what follows, the second another one.
+    """
+    a, b, c, a_row, a_step, b_step, b_strip, c_row, _, _, depth, adds, ahead = f.args
+    element, size = ELEMENTS[block.dtype], strip_columns(block.dtype)
+    width = block.vectors * block.lanes
+    step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
+    share = f.select(f.compare("==", b_strip, size), depth * step, b_strip)
+    for k in range(2):
+        places = (a, f.address(b, k * width, element), f.address(c, k * width, F32))
+        fetched = f.address(b, ahead + share * k, element)
+        strides = (a_row, a_step, b_step, c_row)
+        f.call(block.name, *places, *strides, f.index(width), depth, adds, fetched, step)
 
 
 def _define_narrow_strip(module: Module, blocks: tuple[Block, ...]) -> None:

@@ -71,6 +71,22 @@ def wide(target: Target, dtype: str) -> tuple[Block, ...]:
     return tuple(_block(rows, tile.vectors, target, dtype) for rows in range(tile.rows, 0, -1))
 
 
+_HALVES = (8, 7)
+"""The rows that are one block of half the width, and else two of the whole width."""
+
+
+def halves(target: Target, dtype: str) -> tuple[Block, ...]:
+    """Blocks of half the micro-tile's width, the tallest first, if it is several cache lines wide.
+
+    A right operand that is so wide is read from the second-level cache.
+    """
+    machine = machine_of(target)
+    tile = micro_tile(machine)
+    if tile.vectors * machine.lanes() <= machine.line_of():
+        return ()
+    return tuple(_block(rows, tile.vectors // 2, target, dtype) for rows in _HALVES)
+
+
 def line(target: Target, dtype: str) -> Block:
     """A row as wide as a cache line of the right operand, so that each is read at once."""
     return _block(1, strip_columns(dtype) // target.lanes(32), target, dtype)
