@@ -102,3 +102,11 @@ def copied_from(machine: Machine) -> tuple[int, int]:
     is_wide = strip(machine) > machine.line_of()
     largest = 2 * machine.second.size if is_wide else machine.first.size
     return ROWS_OF_COPY * machine.lanes(), largest // FLOAT
+
+
+def streamed_rows(machine: Machine) -> int:
+    """The maximal rows for which a large right operand is read row by row, not by tiles.
+
+    A narrow tile reads a line of each row, far apart, for few multiplications.
+    """
+    return 1 if strip(machine) > machine.line_of() else 3

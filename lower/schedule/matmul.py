@@ -3,7 +3,7 @@
 The output is cut into blocks of 96 rows by 64 columns.  A block is computed over the whole depth
 into a local buffer, from which the epilogue computes the outputs; without an epilogue, the block is
 computed in the output.  A right operand that is not constant is read in place, or copied to panels
-if it is large and used by many rows, or streamed for a single row.
+if it is large and used by many rows, or streamed for few rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.epilogue import Epilogue
-from relax_egraph.lower.schedule.gemv import single_row
+from relax_egraph.lower.schedule.gemv import few_rows
 from relax_egraph.lower.schedule.in_place import in_place
 from relax_egraph.lower.schedule.inline import inline, reads_of
 from relax_egraph.lower.schedule.loops import store_loops
@@ -28,13 +28,13 @@ from relax_egraph.lower.schedule.scheduled import (
     constant_inputs,
 )
 from relax_egraph.lower.schedule.stages import Stage, computed_from
-from relax_egraph.lower.tile_sizes import copied_from
+from relax_egraph.lower.tile_sizes import copied_from, streamed_rows
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt
 
 LARGEST_BY_BLOCKS = 1 << 17
-"""The maximal elements of a right operand, 512 KiB, for which a single row runs by blocks."""
+"""The maximal elements of a right operand, 512 KiB, for which few rows run by blocks."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
@@ -124,12 +124,13 @@ def tiles(product: Stage, rest: Sequence[Stage], names: Names, *, is_output: boo
         return in_place(epilogue, names)
     rows = p.row.extent if p.row else 1
     elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
-    is_row = _both(_is_one(rows), _exceeds(elements, LARGEST_BY_BLOCKS))
+    most = streamed_rows(scheduled_machine())
+    is_few = _both(_at_most(rows, most), _exceeds(elements, LARGEST_BY_BLOCKS))
     fewest_rows, most_elements = copied_from(scheduled_machine())
     is_large = _both(_exceeds(rows, fewest_rows - 1), _exceeds(elements, most_elements))
     return _choice(
-        is_row,
-        lambda: single_row(epilogue, names),
+        is_few,
+        lambda: few_rows(epilogue, most, names),
         lambda: _choice(
             is_large, lambda: by_panels(epilogue, names), lambda: in_place(epilogue, names)
         ),
@@ -160,7 +161,7 @@ def _exceeds(extent: Dim, number: int) -> Condition:
     return Binary(">", from_dim(extent), Imm(number, "int64"))
 
 
-def _is_one(extent: Dim) -> Condition:
+def _at_most(extent: Dim, number: int) -> Condition:
     if isinstance(extent, int):
-        return extent == 1
-    return Binary("==", from_dim(extent), Imm(1, "int64"))
+        return extent <= number
+    return Binary("<=", from_dim(extent), Imm(number, "int64"))

@@ -8,6 +8,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize.linear_algebra import matmul
 from relax_egraph.lower.machine import scheduled_machine, scheduling_for
+from relax_egraph.lower.schedule import matmul as matmul_schedule
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.tile_sizes import strip
 from relax_egraph.tir import te
@@ -268,3 +269,21 @@ def test_a_narrow_micro_kernel_needs_copies_sooner() -> None:
         assert panels_of(schedule(function)) == []
     with scheduling_for(processor("x86-64-v3")):
         assert panels_of(schedule(function)) == [("panel0", (4, 128, 16))]
+
+
+@pytest.mark.parametrize("name", ["matrix", "dense", "product and map"])
+def test_few_rows_stream_a_large_matrix_where_the_micro_kernel_is_narrow(
+    name: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matmul_schedule, "LARGEST_BY_BLOCKS", 8)
+    few, more = (schedule(product((rows, 9), (9, 70))) for rows in (3, 4))
+
+    assert has_tile(few) == (target == "x86-64-v4")
+    assert has_tile(more)
+    for rows in (0, 1, 3, 4):
+        assert_same_results(FUNCTIONS[name], n=rows, m=70, k=9)
+
+
+def has_tile(function: PrimFunc) -> bool:
+    """Whether a micro-kernel is called."""
+    return any(isinstance(s, TensorIntrinsic) for s in statements(function.body))
