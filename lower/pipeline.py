@@ -6,11 +6,11 @@ lower_module(module)     # IRModule -> IRModule, with scheduled loop functions, 
 from relax_egraph.base.parameters import NAME, optional, takes
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
+from relax_egraph.lower.emit.machine import scheduling_for
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.gathered import read_gathered
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize_ops import legalize_ops
-from relax_egraph.lower.machine import scheduling_for
 from relax_egraph.lower.mark_tolerance import mark_tolerance
 from relax_egraph.lower.prepare_constants import store_constants
 from relax_egraph.lower.schedule_calls import schedule_calls

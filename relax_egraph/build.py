@@ -19,12 +19,12 @@ from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.loading import link
 from relax_egraph.lower import jit
+from relax_egraph.lower.emit.machine import scheduling_for
 from relax_egraph.lower.emit.target import ANY, Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit.kernel_sets import kernel_set
 from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
-from relax_egraph.lower.machine import scheduling_for
 from relax_egraph.lower.pipeline import TO_LOOPS, TO_STAGES, TO_VM
 from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.schedule_calls import promises_in

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.machine import scheduled_machine
+from relax_egraph.lower.emit.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import copied_from, streamed_rows
 from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.gemv import few_rows
 from relax_egraph.lower.schedule.in_place import in_place
@@ -28,7 +29,6 @@ from relax_egraph.lower.schedule.scheduled import (
     constant_inputs,
 )
 from relax_egraph.lower.schedule.stages import Stage, computed_from
-from relax_egraph.lower.tile_sizes import copied_from, streamed_rows
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.rewrite import loads
 from relax_egraph.tir.stmt import IfThenElse, PrimFunc, Stmt

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.emit.machine import scheduling_for
 from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import AVX2, AVX512, Target, host, portable
 from relax_egraph.lower.intrinsics import INTRINSICS
@@ -17,7 +18,6 @@ from relax_egraph.lower.intrinsics.gemm import GEMM_TILES, name_of
 from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
 from relax_egraph.lower.jit.machine_code import assembly
-from relax_egraph.lower.machine import scheduling_for
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.emit.machine import scheduled_machine, scheduling_for
+from relax_egraph.lower.intrinsics.tile_sizes import strip
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize.linear_algebra import matmul
-from relax_egraph.lower.machine import scheduled_machine, scheduling_for
 from relax_egraph.lower.schedule import matmul as matmul_schedule
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.tile_sizes import strip
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import binary
 from relax_egraph.tir.rewrite import statements

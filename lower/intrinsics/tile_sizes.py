@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from relax_egraph.lower.machine import Machine
+from relax_egraph.lower.emit.machine import Machine
 
 BLOCK_COLUMNS = 64
 """The columns of a block of a result: a multiple of those of each micro-kernel, so that blocks are
