@@ -3,14 +3,14 @@
 lower_module(module)     # IRModule -> IRModule, with scheduled loop functions, which can be printed
 """
 
-from relax_egraph.base.parameters import NAME, takes
+from relax_egraph.base.parameters import NAME, optional, takes
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
+from relax_egraph.lower.emit.machine import scheduling_for
 from relax_egraph.lower.fuse_tir import fuse_tir
 from relax_egraph.lower.gathered import read_gathered
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize_ops import legalize_ops
-from relax_egraph.lower.machine import scheduling_for
 from relax_egraph.lower.mark_tolerance import mark_tolerance
 from relax_egraph.lower.prepare_constants import store_constants
 from relax_egraph.lower.schedule_calls import schedule_calls
@@ -51,13 +51,13 @@ TO_VM = Sequential(
 """Blocks, allocation and symbols become instructions of the virtual machine."""
 
 
-@takes(module=MODULE, target=NAME)
-def lower_module(module: IRModule, *, target: str = "native") -> IRModule:
-    """The module with loop functions, called by ``R.call_tir``, scheduled for a processor.
+@takes(module=MODULE, target=optional(NAME))
+def lower_module(module: IRModule, *, target: str | None = None) -> IRModule:
+    """The module with loop functions, called by ``R.call_tir``, scheduled for `target`.
 
     Raises `IllFormed` if the module is not well-formed, ``ValueError`` for a name that LLVM does
     not know.
     """
     assert_well_formed(module)
-    with scheduling_for(processor(target)):
+    with scheduling_for(processor("native" if target is None else target)):
         return store_constants(TO_LOOPS(TO_STAGES(module)))

@@ -19,12 +19,12 @@ from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.loading import link
 from relax_egraph.lower import jit
+from relax_egraph.lower.emit.machine import scheduling_for
 from relax_egraph.lower.emit.target import ANY, Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit.kernel_sets import kernel_set
 from relax_egraph.lower.jit.listing import assemblies
 from relax_egraph.lower.jit.processors import processor
-from relax_egraph.lower.machine import scheduling_for
 from relax_egraph.lower.pipeline import TO_LOOPS, TO_STAGES, TO_VM
 from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.schedule_calls import promises_in
@@ -89,22 +89,22 @@ def build(
     )
 
 
-@takes(module=MODULE, target=NAME)
-def llvm_text(module: IRModule, *, target: str = "native") -> str:
-    """The LLVM text of each kernel of `module` for the processor `target`, one after the other."""
-    chosen = processor(target)
+@takes(module=MODULE, target=optional(NAME))
+def llvm_text(module: IRModule, *, target: str | None = None) -> str:
+    """The LLVM text of each kernel of `module` for `target`, by default this processor."""
+    chosen = processor("native" if target is None else target)
     functions = _loops(module, chosen)
     texts = (jit.llvm_text(f, chosen, INTRINSICS) for f in functions.values())
     return "\n".join(f"; {name}\n{text}" for name, text in zip(functions, texts, strict=True))
 
 
-@takes(module=MODULE, target=NAME)
-def assembly_text(module: IRModule, *, target: str = "native") -> str:
-    """The machine code for the processor `target`, in assembly language.
+@takes(module=MODULE, target=optional(NAME))
+def assembly_text(module: IRModule, *, target: str | None = None) -> str:
+    """The machine code for `target`, by default this processor, in assembly language.
 
     It is of each kernel of `module` that differs from the others, and of what they call.
     """
-    chosen = processor(target)
+    chosen = processor("native" if target is None else target)
     texts = assemblies(_loops(module, chosen), INTRINSICS, chosen)
     return "\n".join(f"# {name}\n{text}" for name, text in texts)
 

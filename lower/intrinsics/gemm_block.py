@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
+from relax_egraph.lower.emit.machine import machine_of
 from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.left import Left, Read
 from relax_egraph.lower.intrinsics.row import ELEMENTS, Row, strip_columns
-from relax_egraph.lower.machine import machine_of
-from relax_egraph.lower.tile_sizes import micro_tile
+from relax_egraph.lower.intrinsics.tile_sizes import micro_tile
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 7, PTR, I64)
 """``a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step``.

@@ -1,4 +1,4 @@
-"""Products of one row with a matrix, which is streamed once, row by row.
+"""Products of a few rows with a matrix, which is streamed once, row by row.
 
 A strip of the result stays in the first-level cache; several rows of the matrix at a time are added
 to it, so the matrix is read sequentially.
@@ -24,39 +24,43 @@ TOGETHER = 8
 """The rows of the matrix that are added at once, to save reads and writes of the sums."""
 
 
-def single_row(epilogue: Epilogue, names: Names) -> Stmt:
-    """The loops of a product with a single row, and of its epilogue.
+def few_rows(epilogue: Epilogue, most: int, names: Names) -> Stmt:
+    """The loops of a product with at most `most` rows, and of its epilogue.
 
     The matrix is contiguous along its columns.
     """
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, _width(p.column.extent), "jo", names)
-    strip = Buffer(names.fresh("strip"), (columns.size,), "float32", "local")
+    strip = Buffer(names.fresh("strip"), (most, columns.size), "float32", "local")
 
-    def point(j: TirExpr) -> dict[TirVar, TirExpr]:
-        return {**values, **p.point(ZERO, columns.start + j)}
+    def point(i: TirExpr, j: TirExpr) -> dict[TirVar, TirExpr]:
+        return {**values, **p.point(i, columns.start + j)}
 
-    def total(j: TirExpr) -> BufferLoad:
-        return strip[j] if epilogue.rest else target_of(p, point(j))
+    def total(i: TirExpr, j: TirExpr) -> BufferLoad:
+        return strip[i, j] if epilogue.rest else target_of(p, point(i, j))
 
-    def along(body: Callable[[TirExpr], Stmt]) -> Stmt:
+    def along(body: Callable[[TirExpr, TirExpr], Stmt]) -> Stmt:
         j = names.var("j")
-        return For(j, columns.count, "vectorized", body(j))
+        if p.row is None:
+            return For(j, columns.count, "vectorized", body(ZERO, j))
+        i = names.var("i")
+        row = For(j, columns.count, "vectorized", body(i, j))
+        return For(i, from_dim(p.row.extent), "serial", row)
 
     def add(steps: Sequence[TirExpr]) -> Stmt:
-        def update(j: TirExpr) -> Stmt:
-            place = total(j)
+        def update(i: TirExpr, j: TirExpr) -> Stmt:
+            place = total(i, j)
             value: TirExpr = place
             for step in steps:
-                at = {**point(j), **p.at_depth(step)}
+                at = {**point(i, j), **p.at_depth(step)}
                 value = Binary("+", value, Binary("*", bound_load(p.a, at), p.right(at)))
             return Store(place.buffer, place.indices, value)
 
         return along(update)
 
-    def clear(j: TirExpr) -> Stmt:
-        place = total(j)
+    def clear(i: TirExpr, j: TirExpr) -> Stmt:
+        place = total(i, j)
         return Store(place.buffer, place.indices, Imm(0.0, "float32"))
 
     depth = p.depth.extent if p.depth else 1
@@ -69,7 +73,7 @@ def single_row(epilogue: Epilogue, names: Names) -> Stmt:
         step = names.var("k")
         body = seq(body, For(step, from_dim(remainder), "serial", add([from_dim(done) + step])))
     if epilogue.rest:
-        stores = along(lambda j: epilogue.on(strip[j], point(j)))
+        stores = along(lambda i, j: epilogue.on(strip[i, j], point(i, j)))
         body = TirBlock("strip", (), seq(body, stores), allocs=(strip,))
     return parallel((*batch, *columns.blocks), body)
 

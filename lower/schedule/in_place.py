@@ -1,14 +1,14 @@
 """Products that read both operands in place, which may be strided."""
 
+from relax_egraph.lower.emit.machine import scheduled_machine
 from relax_egraph.lower.intrinsics.row import strip_columns
-from relax_egraph.lower.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import BLOCK_COLUMNS, PAGES, piece
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
-from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, PAGES, piece
 from relax_egraph.tir.expr import BufferLoad, TirExpr, from_dim
 from relax_egraph.tir.stmt import Stmt
 

@@ -3,15 +3,16 @@
 The output is cut into blocks of 96 rows by 64 columns.  A block is computed over the whole depth
 into a local buffer, from which the epilogue computes the outputs; without an epilogue, the block is
 computed in the output.  A right operand that is not constant is read in place, or copied to panels
-if it is large and used by many rows, or streamed for a single row.
+if it is large and used by many rows, or streamed for few rows.
 """
 
 from collections.abc import Sequence
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.machine import scheduled_machine
+from relax_egraph.lower.emit.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import copied_from, streamed_rows
 from relax_egraph.lower.schedule.epilogue import Epilogue
-from relax_egraph.lower.schedule.gemv import single_row
+from relax_egraph.lower.schedule.gemv import few_rows
 from relax_egraph.lower.schedule.in_place import in_place
 from relax_egraph.lower.schedule.inline import reads_of
 from relax_egraph.lower.schedule.loops import store_loops
@@ -26,13 +27,12 @@ from relax_egraph.lower.schedule.product_parts import (
     parts_of,
 )
 from relax_egraph.lower.schedule.scheduled import Scheduled
-from relax_egraph.lower.schedule.sizes import both, choice, exceeds, is_one
+from relax_egraph.lower.schedule.sizes import at_most, both, choice, exceeds
 from relax_egraph.lower.schedule.stages import Stage
-from relax_egraph.lower.tile_sizes import copied_from
 from relax_egraph.tir.stmt import PrimFunc, Stmt
 
 LARGEST_BY_BLOCKS = 1 << 17
-"""The maximal elements of a right operand, 512 KiB, for which a single row runs by blocks."""
+"""The maximal elements of a right operand, 512 KiB, for which few rows run by blocks."""
 
 
 def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
@@ -85,12 +85,13 @@ def all_blocks(epilogue: Epilogue, right: PackedOperand | None, names: Names) ->
         return in_place(epilogue, names)
     rows = p.row.extent if p.row else 1
     elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
-    is_row = both(is_one(rows), exceeds(elements, LARGEST_BY_BLOCKS))
+    most = streamed_rows(scheduled_machine())
+    is_few = both(at_most(rows, most), exceeds(elements, LARGEST_BY_BLOCKS))
     fewest_rows, most_elements = copied_from(scheduled_machine())
     is_large = both(exceeds(rows, fewest_rows - 1), exceeds(elements, most_elements))
     return choice(
-        is_row,
-        lambda: single_row(epilogue, names),
+        is_few,
+        lambda: few_rows(epilogue, most, names),
         lambda: choice(
             is_large, lambda: by_panels(epilogue, names), lambda: in_place(epilogue, names)
         ),

@@ -10,8 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.emit.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import (
+    BLOCK_COLUMNS,
+    block_rows,
+    copied_from,
+    micro_tile,
+)
 from relax_egraph.lower.library.matmul_rows import MOST_COLUMNS
-from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.in_place import right_in_place
@@ -36,7 +42,6 @@ from relax_egraph.lower.schedule.tiles import (
     fill,
     target_of,
 )
-from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, block_rows, copied_from, micro_tile
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar
 from relax_egraph.tir.rewrite import rewrite, substitute
 from relax_egraph.tir.stmt import For, PrimFunc, Stmt, TirBlock, seq

@@ -7,7 +7,8 @@ a product reads memory sequentially.  They are as wide as the micro-kernel of th
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
-from relax_egraph.lower.machine import scheduled_machine
+from relax_egraph.lower.emit.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import BLOCK_COLUMNS, piece
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.index import steps
@@ -16,7 +17,6 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product
 from relax_egraph.lower.schedule.strips import Strips, strip_of
 from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
-from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, piece
 from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, TirVar, binary
 from relax_egraph.tir.rewrite import substitute

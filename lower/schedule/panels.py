@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.lower.emit.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import BLOCK_COLUMNS, piece, strip
 from relax_egraph.lower.intrinsics.transpose import name_of
-from relax_egraph.lower.machine import scheduled_machine
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import ZERO, around, parallel
@@ -17,7 +18,6 @@ from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.strips import Strips
 from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
-from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, piece, strip
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TensorIntrinsic, TirBlock, seq
 

@@ -12,6 +12,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.codegen.stream import ATTRIBUTE as STREAMED
 from relax_egraph.lower.intrinsics.gemm import name_of
+from relax_egraph.lower.intrinsics.tile_sizes import BLOCK_COLUMNS
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
@@ -21,7 +22,6 @@ from relax_egraph.lower.schedule.scheduled import Scheduled, assemble
 from relax_egraph.lower.schedule.stages import Axis, Stage, stage_of
 from relax_egraph.lower.schedule.strips import Strips, strip_of
 from relax_egraph.lower.schedule.tiles import target_of
-from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS
 from relax_egraph.tir.affine import dim_of
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, from_dim
 from relax_egraph.tir.rewrite import loads, substitute, variables

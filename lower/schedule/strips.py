@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.lower.emit.machine import packing_machine
 from relax_egraph.lower.intrinsics.row import strip_columns
-from relax_egraph.lower.machine import packing_machine
+from relax_egraph.lower.intrinsics.tile_sizes import BLOCK_COLUMNS, strip
 from relax_egraph.lower.schedule.cut import Cut
-from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS, strip
 from relax_egraph.tir.expr import Binary, Select, TirExpr, from_dim
 
 

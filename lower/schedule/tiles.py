@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import reduce
 
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.emit.machine import scheduled_machine
 from relax_egraph.lower.intrinsics.gemm import name_of
-from relax_egraph.lower.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import block_rows, micro_tile
 from relax_egraph.lower.schedule.cut import Cut, cut, cut_sum
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
 from relax_egraph.lower.schedule.loops import ZERO, around
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.strips import Strips
-from relax_egraph.lower.tile_sizes import block_rows, micro_tile
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 

@@ -66,10 +66,7 @@ def show(
         return
     if target is not None and stage not in OF_TARGETS:
         raise click.UsageError("--target needs --stage tir, llvm or asm")
-    if rule is None:
-        text = _text(model, stage, target or "native", how)
-    else:
-        text = _touched(model, rule, how)
+    text = _text(model, stage, target, how) if rule is None else _touched(model, rule, how)
     if as_json:
         click.echo(json.dumps({"file": str(model), "stage": stage, "text": text}))
         return
@@ -99,7 +96,7 @@ def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _text(model: ModelFile, stage: str, target: str, how: Mapping[str, Any]) -> str:
+def _text(model: ModelFile, stage: str, target: str | None, how: Mapping[str, Any]) -> str:
     if model.is_executable:
         if stage != "bytecode" or how:
             raise click.UsageError(f"{model} is an executable: it has only --stage bytecode")

@@ -3,8 +3,8 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from relax_egraph.lower.emit.machine import machine_of
 from relax_egraph.lower.emit.target import NOT_IN_KERNELS, host
-from relax_egraph.lower.machine import machine_of
 
 PACKAGES = ("numpy", "egglog", "llvmlite", "onnx")
 

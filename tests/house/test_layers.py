@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "__main__": {"cli"},
     "cli": {
         *("", "build", "calibrate", "egraph.rulebook", "extract", "lower.memory", "reasons"),
-        *("rules", "optimize.explanation", "optimize.sizes", "lower.machine"),
+        *("rules", "optimize.explanation", "optimize.sizes", "lower.emit.machine"),
         *("verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
         *("lower.jit.processors",),
     },

@@ -11,8 +11,10 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Constant, Expr, Tuple, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.walk import post_order_visit
+from relax_egraph.lower.emit.machine import scheduled_machine
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
+from relax_egraph.lower.intrinsics.tile_sizes import strip
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.pack import pack
 from relax_egraph.lower.pipeline import lower_module
@@ -185,7 +187,7 @@ def test_a_constant_of_several_products_is_packed_once() -> None:
     (packed,) = constants_of(lower_module(module))
     first, second = VirtualMachine(build(module))["main"](sample(5, 30), sample(8, 30))
 
-    np.testing.assert_array_equal(packed, in_strips(w, 64))
+    np.testing.assert_array_equal(packed, in_strips(w, strip(scheduled_machine())))
     np.testing.assert_allclose(first, sample(5, 30) @ w, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(second, np.maximum(sample(8, 30) @ w, 0), rtol=1e-4, atol=1e-4)
 
@@ -195,9 +197,9 @@ def test_the_function_says_how_its_operand_is_packed() -> None:
 
     lowered = lower_module(module_of((x,), ir.call("matmul", x, ir.const(sample(30, 100)))))
 
-    function = lowered["matmul"]
+    function, width = lowered["matmul"], strip(scheduled_machine())
     assert isinstance(function, PrimFunc)
-    assert function.attrs == {"packed": (1, 30, 100, 64), "schedule": "matmul"}
+    assert function.attrs == {"packed": (1, 30, 100, width), "schedule": "matmul"}
     assert [b.shape for b in function.params] == [(N, 30), (30 * 112,), (N, 100)]
 
 

@@ -115,5 +115,5 @@ def test_a_weight_is_prepared_where_it_is_constant() -> None:
         n: f.inputs[1].shape for n, f in lowered.functions.items() if isinstance(f, PrimFunc)
     }
     assert weights["conv2d"] == (3, 3, 16, 16)
-    assert weights["conv2d_packed"] == (1, 16, 16, 16)  # by products of the minimal filter
+    assert weights["conv2d_packed"] == (1, 16, 1, 16, 16)  # by products of the minimal filter
     np.testing.assert_allclose(result, evaluate(module, "main", x, v), rtol=1e-4, atol=1e-4)

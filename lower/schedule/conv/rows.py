@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.machine import scheduled_machine
+from relax_egraph.lower.emit.machine import scheduled_machine
+from relax_egraph.lower.intrinsics.tile_sizes import micro_tile, piece
 from relax_egraph.lower.schedule.conv.convolution import Convolution
 from relax_egraph.lower.schedule.conv.joined import Factors, Windows, apart
 from relax_egraph.lower.schedule.conv.parts import (
@@ -31,7 +32,6 @@ from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, Collapse, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.stages import Axis
-from relax_egraph.lower.tile_sizes import micro_tile, piece
 from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, TirVar, binary, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.emit.machine import scheduling_for
 from relax_egraph.lower.emit.module_text import Module
 from relax_egraph.lower.emit.target import AVX2, AVX512, Target, host, portable
 from relax_egraph.lower.intrinsics import INTRINSICS
@@ -227,6 +228,18 @@ def test_compiled_products_agree_with_numpy(name: str, n: int, m: int, k: int) -
 
     for actual, expected in zip(outputs, expected_of(name, *inputs), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_few_rows_of_a_large_product_agree_with_numpy(target: Target) -> None:
+    with scheduling_for(target):
+        dense = kernel(schedule(FUNCTIONS["dense"]), target)
+    x, w, b = sample(4, 515), sample(515, 1100), sample(1100)
+    for rows in (1, 2, 3, 4):
+        y = np.full((rows, 1100), 7, np.float32)
+
+        dense(x[:rows], w, b, y, rows, 515, 1100)
+
+        np.testing.assert_allclose(y, relu(x[:rows] @ w + b), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(

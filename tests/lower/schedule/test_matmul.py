@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from relax_egraph.ir.dims import Dim
+from relax_egraph.lower.emit.machine import scheduled_machine, scheduling_for
+from relax_egraph.lower.intrinsics.tile_sizes import strip
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize.linear_algebra import matmul
-from relax_egraph.lower.machine import scheduled_machine, scheduling_for
+from relax_egraph.lower.schedule import matmul as matmul_schedule
 from relax_egraph.lower.schedule import schedule
-from relax_egraph.lower.tile_sizes import strip
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import binary
 from relax_egraph.tir.rewrite import statements
@@ -196,7 +197,8 @@ def test_a_depth_of_several_panels_is_added_up() -> None:
 
 def test_a_large_right_operand_is_packed_where_the_rows_are_enough() -> None:
     def has_panel(rows: Dim, depth: Dim, columns: Dim) -> bool:
-        return bool(panels_of(schedule(product((rows, depth), (depth, columns)))))
+        with scheduling_for(processor("x86-64-v4")):
+            return bool(panels_of(schedule(product((rows, depth), (depth, columns)))))
 
     assert has_panel(192, 1024, 1024)
     assert not has_panel(191, 1024, 1024)
@@ -214,7 +216,8 @@ def panels_of(function: PrimFunc) -> list[tuple[str, tuple[Dim, ...]]]:
 
 def test_sizes_that_are_not_known_decide_at_run_time() -> None:
     def branches(rows: Dim, depth: Dim, columns: Dim) -> int:
-        found = statements(schedule(product((rows, depth), (depth, columns))).body)
+        with scheduling_for(processor("x86-64-v4")):
+            found = statements(schedule(product((rows, depth), (depth, columns))).body)
         return sum(isinstance(s, IfThenElse) for s in found)
 
     assert branches(192, 1024, 1024) == 0
@@ -268,3 +271,21 @@ def test_a_narrow_micro_kernel_needs_copies_sooner() -> None:
         assert panels_of(schedule(function)) == []
     with scheduling_for(processor("x86-64-v3")):
         assert panels_of(schedule(function)) == [("panel0", (4, 128, 16))]
+
+
+@pytest.mark.parametrize("name", ["matrix", "dense", "product and map"])
+def test_few_rows_stream_a_large_matrix_where_the_micro_kernel_is_narrow(
+    name: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matmul_schedule, "LARGEST_BY_BLOCKS", 8)
+    few, more = (schedule(product((rows, 9), (9, 70))) for rows in (3, 4))
+
+    assert has_tile(few) == (target == "x86-64-v4")
+    assert has_tile(more)
+    for rows in (0, 1, 3, 4):
+        assert_same_results(FUNCTIONS[name], n=rows, m=70, k=9)
+
+
+def has_tile(function: PrimFunc) -> bool:
+    """Whether a micro-kernel is called."""
+    return any(isinstance(s, TensorIntrinsic) for s in statements(function.body))

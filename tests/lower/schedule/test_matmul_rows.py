@@ -7,6 +7,7 @@ import relax_egraph as rx
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.intrinsics import INTRINSICS
+from relax_egraph.lower.intrinsics.tile_sizes import BLOCK_COLUMNS
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.legalize.linear_algebra import matmul
 from relax_egraph.lower.legalize.moments import layer_norm, rms_norm
@@ -15,7 +16,6 @@ from relax_egraph.lower.legalize.reduce import max_, mean, sum_
 from relax_egraph.lower.pack import pack
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.lower.schedule.strips import strip_of
-from relax_egraph.lower.tile_sizes import BLOCK_COLUMNS
 from relax_egraph.tir import te
 from relax_egraph.tir.inline import inline_injective
 from relax_egraph.tir.interpret import interpret

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from relax_egraph.lower.machine import Machine
+from relax_egraph.lower.emit.machine import Machine
 
 BLOCK_COLUMNS = 64
 """The columns of a block of a result: a multiple of those of each micro-kernel, so that blocks are
@@ -106,3 +106,11 @@ def copied_from(machine: Machine) -> tuple[int, int]:
     is_wide = strip(machine) > machine.line_of()
     largest = 2 * machine.second.size if is_wide else machine.first.size
     return ROWS_OF_COPY * machine.lanes(), largest // FLOAT
+
+
+def streamed_rows(machine: Machine) -> int:
+    """The maximal rows for which a large right operand is read row by row, not by tiles.
+
+    A narrow tile reads a line of each row, far apart, for few multiplications.
+    """
+    return 1 if strip(machine) > machine.line_of() else 3

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relax_egraph.lower.emit.target import host
-from relax_egraph.lower.jit.processors import processor
-from relax_egraph.lower.machine import (
+from relax_egraph.lower.emit.machine import (
     Cache,
     Machine,
     _caches_here,  # pyright: ignore[reportPrivateUsage]  # of another folder
@@ -15,7 +13,8 @@ from relax_egraph.lower.machine import (
     scheduled_machine,
     scheduling_for,
 )
-from relax_egraph.lower.tile_sizes import (
+from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.intrinsics.tile_sizes import (
     MicroTile,
     block_rows,
     copied_from,
@@ -23,6 +22,7 @@ from relax_egraph.lower.tile_sizes import (
     piece,
     strip,
 )
+from relax_egraph.lower.jit.processors import processor
 
 KIB = 1024
 
