@@ -114,7 +114,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 Of numbers halfway between integers ``nearbyint`` gives the even one, ``round`` that away from 0.
 ``exp_nonpositive`` is ``exp`` of a number that is at most 0; its relative error is that of rounding
-the number: it suits a rounded difference ``x - max x``.  ``fmod`` of floats and ``truncmod`` of integers have the sign of the dividend.
+the number: it suits a rounded difference ``x - max x``.  ``fmod`` of floats and ``truncmod`` of
+integers have the sign of the dividend.
 """
 
 _OPERANDS = {
