@@ -13,7 +13,7 @@ from relax_egraph.lower.codegen.block_init import guarded_init, init_without_tur
 from relax_egraph.lower.codegen.buffers import all_on_stack, room_for, row_major
 from relax_egraph.lower.codegen.check_tir import check
 from relax_egraph.lower.codegen.expr import evaluate, value
-from relax_egraph.lower.codegen.index import Index, Ramp
+from relax_egraph.lower.codegen.index import Index, Ramp, Repeated
 from relax_egraph.lower.codegen.lanes import vectorized
 from relax_egraph.lower.codegen.memory import address, store
 from relax_egraph.lower.codegen.parallel import Task
@@ -167,5 +167,5 @@ class _Writer:
 
 
 def _scalar(index: Index) -> int | Value:
-    assert not isinstance(index, Ramp)
+    assert not isinstance(index, Ramp | Repeated)
     return index

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.codegen.expr import evaluate
-from relax_egraph.lower.codegen.index import Index, Ramp
+from relax_egraph.lower.codegen.index import Index, Ramp, Repeated
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Frame, Scope
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
@@ -88,7 +88,7 @@ def _bytes(frame: Frame, buffer: Buffer) -> Value:
     total = f.const(I64, MEMORY_TYPES[buffer.dtype].bits // 8)
     for dim in buffer.shape:
         size = _size(frame, dim)
-        assert not isinstance(size, Ramp)
+        assert not isinstance(size, Ramp | Repeated)
         total = _saturated(f, total, f.maximum(f.index(size), 0))
     return total
 

@@ -5,7 +5,7 @@ depend on the lane stays scalar until it is combined with a vector.
 """
 
 from relax_egraph.ir.dtypes import computed, is_float, is_signed, is_stored
-from relax_egraph.lower.codegen.index import Index, Ramp, combine, materialize, narrowed
+from relax_egraph.lower.codegen.index import Index, Ramp, combine, divided, materialize, narrowed
 from relax_egraph.lower.codegen.memory import load
 from relax_egraph.lower.codegen.postorder import postorder
 from relax_egraph.lower.codegen.scope import REGISTER_TYPES, Scope
@@ -98,6 +98,12 @@ def _binary(scope: Scope, expr: Binary) -> Index:
     f, kind, dtype = scope.frame.f, expr.kind, expr.a.dtype
     if dtype == "int64" and kind in ("+", "-", "*"):
         return combine(f, kind, evaluate(scope, expr.a), evaluate(scope, expr.b), scope.lanes)
+    if kind == "//" and isinstance(expr.b, Imm) and expr.b.value > 1:
+        dividend = evaluate(scope, expr.a)
+        if isinstance(dividend, Ramp):
+            quotient = divided(f, dividend, int(expr.b.value), scope.lanes)
+            if quotient is not None:
+                return quotient
     a, b = value(scope, expr.a), value(scope, expr.b)
     if kind in COMPARISONS:
         return f.compare(kind, a, b, signed=is_signed(dtype))

@@ -1,7 +1,7 @@
 """Index arithmetic that tracks how an index varies over the lanes of a vector.
 
-An index is a number, a scalar ``i64``, a `Ramp` with equally spaced lanes, or a vector.  A load is
-contiguous if its offset is a ramp of step 1.
+An index is a number, a scalar ``i64``, a `Ramp` with equally spaced lanes, `Repeated` numbers, or
+a vector.  A load is contiguous if its offset is a ramp of step 1.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,34 @@ Scalar: TypeAlias = int | Value
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """``base + step·k`` in lane ``k``; `step` is never the constant 0."""
+    """``base + step·k`` in lane ``k``; `step` is never the constant 0.
+
+    `base` is known to be a multiple of `multiple`.
+    """
 
     base: Scalar
     step: Scalar
+    multiple: int = 1
 
 
-Index: TypeAlias = int | Value | Ramp
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """``base + k // times`` in lane ``k``."""
+
+    base: Scalar
+    times: int
+
+
+Index: TypeAlias = int | Value | Ramp | Repeated
 
 
 def materialize(f: Function, index: Index, lanes: int) -> Value:
-    """`index` as a value: a ramp becomes a vector of `lanes`, a number a literal."""
-    if not isinstance(index, Ramp):
+    """`index` as a value: one that varies becomes a vector of `lanes`, a number a literal."""
+    if not isinstance(index, Ramp | Repeated):
         return f.index(index)
     numbers = vector.lane_numbers(f, I64.of(lanes))
+    if isinstance(index, Repeated):
+        return f.binary("sdiv", numbers, index.times) + index.base
     spaced = numbers if index.step == 1 else numbers * index.step
     return spaced + index.base
 
@@ -56,6 +70,10 @@ def combine(f: Function, kind: Literal["+", "-", "*"], a: Index, b: Index, lanes
     if kind != "*" and ramps and _is_spaced(a) and _is_spaced(b):
         (base, step), (other, by) = _parts(a), _parts(b)
         return _ramp(_scalar(f, kind, base, other), _scalar(f, kind, step, by))
+    if kind == "+" and isinstance(a, Repeated) and _is_scalar(b):
+        return Repeated(_scalar(f, "+", a.base, b), a.times)
+    if kind == "+" and isinstance(b, Repeated) and _is_scalar(a):
+        return Repeated(_scalar(f, "+", a, b.base), b.times)
     if isinstance(a, Ramp) and _is_scalar(b):
         return _ramp(_scalar(f, "*", a.base, b), _scalar(f, "*", a.step, b))
     if isinstance(b, Ramp) and _is_scalar(a):
@@ -63,9 +81,18 @@ def combine(f: Function, kind: Literal["+", "-", "*"], a: Index, b: Index, lanes
     return f.binary(kind, materialize(f, a, lanes), materialize(f, b, lanes))
 
 
+def divided(f: Function, ramp: Ramp, divisor: int, lanes: int) -> Repeated | None:
+    """``ramp // divisor`` if neighbouring lanes have equal results, `divisor` at a time."""
+    if ramp.step != 1 or ramp.multiple % divisor or lanes % divisor:
+        return None
+    base = ramp.base
+    quotient = base // divisor if isinstance(base, int) else f.binary("sdiv", base, divisor)
+    return Repeated(quotient, divisor)
+
+
 def _scalar(f: Function, kind: Literal["+", "-", "*"], a: Scalar, b: Scalar) -> Scalar:
     result = combine(f, kind, a, b, 1)
-    assert not isinstance(result, Ramp)
+    assert not isinstance(result, Ramp | Repeated)
     return result
 
 

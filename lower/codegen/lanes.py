@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from relax_egraph.lower.codegen.accumulators import Accumulators
 from relax_egraph.lower.codegen.expr import evaluate, filled, value
-from relax_egraph.lower.codegen.index import Ramp, Scalar
+from relax_egraph.lower.codegen.index import Ramp, Repeated, Scalar
 from relax_egraph.lower.codegen.memory import store
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Known, Scope
 from relax_egraph.lower.codegen.stream import fetch_ahead, past_caches
@@ -38,7 +38,7 @@ def vectorized(scope: Scope, loop: For, target: Target, emit: Emit) -> bool:
         return False
     f = scope.frame.f
     extent = evaluate(scope.fresh(), loop.extent)
-    assert not isinstance(extent, Ramp)
+    assert not isinstance(extent, Ramp | Repeated)
     if not isinstance(extent, int):
         # Values computed before the loop read memory that may not exist if the loop is empty.
         with f.when(f.compare(">", extent, 0)):
@@ -174,7 +174,8 @@ class _Writer:
         scope = self.inside
         if count is not None:
             scope = scope.of_first(count, vector.first_lanes(self.f, count, self.plan.lanes))
-        return [scope.with_variable(self.loop.var, Ramp(s, 1)) for s in starts]
+        ramps = [Ramp(start, 1, multiple=self.plan.lanes) for start in starts]
+        return [scope.with_variable(self.loop.var, ramp) for ramp in ramps]
 
     def _body(self, groups: Sequence[Scope], stmt: Stmt) -> None:
         """Write `stmt` for each vector of `groups`."""

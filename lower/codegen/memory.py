@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relax_egraph.ir.dtypes import is_stored
-from relax_egraph.lower.codegen.index import Index, Ramp, combine, materialize
+from relax_egraph.lower.codegen.index import Index, Ramp, Repeated, combine, materialize
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Scope
 from relax_egraph.lower.emit import half_precision, vector
 from relax_egraph.lower.emit.instructions import Value
@@ -28,7 +28,7 @@ def offset(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Index:
 def address(scope: Scope, buffer: Buffer, indices: Sequence[Index]) -> Value:
     """The address of the element at `indices`, which are the same in all lanes."""
     at = offset(scope, buffer, indices)
-    assert not isinstance(at, Ramp)
+    assert not isinstance(at, Ramp | Repeated)
     return _address(scope, buffer, at)
 
 
@@ -52,6 +52,8 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
         return vector.reverse(_load(_reversed_lanes(scope), buffer, _ascending(scope, at), element))
     if isinstance(at, Ramp) and at.step in _DENSE and _readable(scope) is None:
         return _every(scope, buffer, at, element)
+    if isinstance(at, Repeated):
+        return _repeated(scope, buffer, at, element)
     if isinstance(at, Ramp) or (isinstance(at, Value) and at.type.lanes > 1):
         pointer, offsets = _spread(scope, buffer, at)
         return vector.gather(pointer, offsets, element, _readable(scope))
@@ -92,6 +94,21 @@ def _every(scope: Scope, buffer: Buffer, at: Ramp, element: Type) -> Value:
     return result
 
 
+def _repeated(scope: Scope, buffer: Buffer, at: Repeated, element: Type) -> Value:
+    """Contiguous elements, each in `at.times` neighbouring lanes."""
+    f, times, on = scope.frame.f, at.times, _readable(scope)
+    pointer, type = _address(scope, buffer, at.base), element.of(scope.lanes // times)
+    if type.lanes == 1 or (on is not None and on.type.lanes == 1):
+        pointer, offsets = _spread(scope, buffer, at)
+        return vector.gather(pointer, offsets, element, on)
+    if on is None:
+        loaded = f.load(pointer, type)
+    else:
+        first = vector.shuffle(on, on, range(0, scope.lanes, times))
+        loaded = vector.masked_load(pointer, type, first)
+    return vector.shuffle(loaded, loaded, [k // times for k in range(scope.lanes)])
+
+
 def _ascending(scope: Scope, at: Ramp) -> Ramp:
     """The elements of `at`, whose step is -1, in ascending order."""
     return Ramp(_plus(scope, at.base, 1 - scope.lanes), 1)
@@ -109,7 +126,7 @@ def _reversed_lanes(scope: Scope) -> Scope:
 
 def _plus(scope: Scope, base: int | Value, distance: int) -> int | Value:
     moved = combine(scope.frame.f, "+", base, distance, 1)
-    assert not isinstance(moved, Ramp)
+    assert not isinstance(moved, Ramp | Repeated)
     return moved
 
 
@@ -147,6 +164,7 @@ def store(
         pointer, offsets = _spread(scope, buffer, at)
         vector.scatter(value, pointer, offsets, scope.mask)
         return
+    assert not isinstance(at, Repeated), "of several lanes"
     pointer = _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
     if scope.mask is None:
         f.store(value, pointer, past_caches=past_caches)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from relax_egraph.lower.codegen.buffers import row_major
 from relax_egraph.lower.codegen.expr import evaluate
-from relax_egraph.lower.codegen.index import Ramp, Scalar, combine
+from relax_egraph.lower.codegen.index import Index, Ramp, Repeated, Scalar, combine
 from relax_egraph.lower.codegen.parallel_loops import WORTH_SHARING, Nest
 from relax_egraph.lower.codegen.scope import Frame, Scope
 from relax_egraph.lower.emit.emitter import Function
@@ -154,6 +154,6 @@ def _product(f: Function, extents: Sequence[Scalar]) -> Scalar:
     return total
 
 
-def _scalar(index: Scalar | Ramp) -> Scalar:
-    assert not isinstance(index, Ramp)
+def _scalar(index: Index) -> Scalar:
+    assert not isinstance(index, Ramp | Repeated)
     return index

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.codegen.expr import evaluate
-from relax_egraph.lower.codegen.index import Ramp
+from relax_egraph.lower.codegen.index import Ramp, Repeated
 from relax_egraph.lower.codegen.memory import offset
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Frame, Scope
 from relax_egraph.lower.emit.instructions import Value
@@ -63,7 +63,7 @@ def past_caches(scope: Scope, var: TirVar, stmt: Store) -> Value | None:
         return None
     place = _place(scope.with_variable(var, Ramp(0, 1)).fresh(), buffer, stmt.indices)
     size = evaluate(scope.fresh(), from_dim(dims.product(buffer.shape)))
-    assert not isinstance(size, Ramp)
+    assert not isinstance(size, Ramp | Repeated)
     least = LARGE * 8 // element.bits
     if place is None or (isinstance(size, int) and size < least):
         return None

@@ -7,6 +7,7 @@ only the region of interest of ``tf_crop_and_resize`` uses floats.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
+from math import gcd
 from operator import mul
 from typing import Any
 
@@ -18,7 +19,7 @@ from relax_egraph.ir.struct_info import Shape
 from relax_egraph.lower.legalize.elementwise import Legalize
 from relax_egraph.lower.legalize.window import all_of, any_read, clamped
 from relax_egraph.tir import te
-from relax_egraph.tir.expr import TirExpr, TirVar, from_dim
+from relax_egraph.tir.expr import TirExpr, TirVar, as_expr, from_dim
 from relax_egraph.tir.tensor import Reduction
 
 WIDE = "float64"
@@ -55,7 +56,7 @@ def _resize(rank: int, data: te.Tensor, size: Shape, **attrs: Any) -> te.Tensor:
         ]
 
     def closest(*at: TirVar) -> TirExpr | Reduction:
-        indices = [clamped(_nearest(spec, c), c.extent) for c in coordinates(at)]
+        indices = [_closest(spec, c) for c in coordinates(at)]
         value = data[laid_out((*canonical(at, spec.data)[:2], *indices), spec.data)]
         nonempty = any_read(extents)  # 0 for an image without pixels
         return value if nonempty == 1 else te.sum(value, te.reduce_axis(nonempty, "r0"))
@@ -115,11 +116,20 @@ def _weighted(spec: Resize, k: int, image: te.Tensor, target: Dim, dtype: str) -
 def _coordinate(spec: Resize, k: int, i: TirExpr, extent: Dim, target: Dim) -> Coordinate:
     if spec.mode == CROP:
         return _cropped(*spec.roi[k], i, extent, target)
-    numerator, denominator = _fraction(spec.mode, i, from_dim(extent), from_dim(target))
+    if isinstance(extent, int) and isinstance(target, int) and _is_multiple(spec.mode):
+        common = max(1, gcd(extent, target))
+        numerator, denominator = i * (extent // common), as_expr(target // common)
+    else:
+        numerator, denominator = _fraction(spec.mode, i, from_dim(extent), from_dim(target))
     divisor = te.maximum(denominator, 1)
     return Coordinate(
         numerator // divisor, te.cast(numerator % divisor, WIDE), te.cast(divisor, WIDE), extent
     )
+
+
+def _is_multiple(mode: str) -> bool:
+    """Whether the coordinate of a point is its number, times the ratio of extents."""
+    return mode == "asymmetric"
 
 
 def _fraction(mode: str, i: TirExpr, extent: TirExpr, target: TirExpr) -> tuple[TirExpr, TirExpr]:
@@ -146,6 +156,13 @@ def _cropped(start: float, end: float, i: TirExpr, extent: Dim, target: Dim) -> 
     truncated = te.cast(at, "int64")
     whole = te.select(te.cast(truncated, WIDE) > at, truncated - 1, truncated)
     return Coordinate(whole, at - te.cast(whole, WIDE), one, extent)
+
+
+def _closest(spec: Resize, at: Coordinate) -> TirExpr:
+    """The pixel nearest to a point; a multiple of its number that is rounded down is inside."""
+    nearest = _nearest(spec, at)
+    is_inside = _is_multiple(spec.mode) and spec.rounding == "floor"
+    return nearest if is_inside else clamped(nearest, at.extent)
 
 
 def _nearest(spec: Resize, at: Coordinate) -> TirExpr:

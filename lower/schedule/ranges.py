@@ -30,6 +30,9 @@ Extents = Mapping[TirVar, Dim]
 
 _DECIDED = COMPARISONS | {"min", "max"}
 
+_MOST_TURNS = 3
+"""The maximal quotients along a range that are decided one by one."""
+
 _TURNS = (-1, 0, 1)
 """The multiples of a divisor that may be subtracted from a position."""
 
@@ -40,7 +43,7 @@ def borders(exprs: Sequence[TirExpr], var: TirVar, extent: Dim) -> list[Dim]:
     Each is inside the range; those that cannot be ordered are omitted.
     """
     ordered: list[Dim] = []
-    choices = {b: None for e in exprs for n in nodes(e) for b in _borders(n, var)}
+    choices = {b: None for e in exprs for n in nodes(e) for b in _borders(n, var, extent)}
     for alternatives in sorted(choices, key=len):
         if any(border in ordered for border in alternatives):
             continue
@@ -52,13 +55,14 @@ def borders(exprs: Sequence[TirExpr], var: TirVar, extent: Dim) -> list[Dim]:
     return ordered
 
 
-def _borders(e: TirExpr, var: TirVar) -> Iterator[tuple[Dim, ...]]:
+def _borders(e: TirExpr, var: TirVar, extent: Dim) -> Iterator[tuple[Dim, ...]]:
     """Alternative borders for each decision of `e`: one of each is needed."""
     if not isinstance(e, Binary) or e.a.dtype != "int64":
         return
     if e.kind in ("//", "%"):
         size, line = dim_of(e.b), _line(e.a, var)
-        if size is not None and line is not None and line[0] == 1:
+        has_many = isinstance(size, int) and isinstance(extent, int) and extent > _MOST_TURNS * size
+        if size is not None and line is not None and line[0] == 1 and not has_many:
             yield from ((dims.sub(dims.mul(turns, size), line[1]),) for turns in (0, 1))
         return
     if e.kind not in _DECIDED or (line := _line(binary("-", e.a, e.b), var)) is None:

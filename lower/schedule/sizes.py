@@ -36,10 +36,3 @@ def at_most(extent: Dim, number: int) -> Condition:
     if isinstance(extent, int):
         return extent <= number
     return Binary("<=", from_dim(extent), Imm(number, "int64"))
-
-
-def is_one(extent: Dim) -> Condition:
-    """Whether `extent` is 1."""
-    if isinstance(extent, int):
-        return extent == 1
-    return Binary("==", from_dim(extent), Imm(1, "int64"))

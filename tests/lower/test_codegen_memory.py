@@ -11,6 +11,7 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.jit import compile_kernels, emit_assembly, link, llvm_text
 from relax_egraph.tir.expr import Buffer, Cast, DimSymbol, Imm, Scope, TirVar, binary
 from relax_egraph.tir.stmt import For, PrimFunc, Store, TensorIntrinsic, TirBlock, seq
+from tests.support.guarded import guarded
 from tests.support.kernels import SIZES, TARGETS, buffer, compiled, loop, m, n, run, sample
 
 i, j = TirVar("i"), TirVar("j")
@@ -41,6 +42,42 @@ def test_columns_are_scattered(dtype: str, target: Target) -> None:
     result = run(function, [given], (43, 5), target=target, n=5, m=43)
 
     np.testing.assert_array_equal(result, given.T)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+@pytest.mark.parametrize("times", [2, 3, 4, 16])
+@pytest.mark.parametrize("size", [1, 2, 15, 64, 77])
+def test_quotients_of_positions_repeat_elements_and_read_no_others(
+    size: int, times: int, target: Target
+) -> None:
+    for dtype in DTYPES:
+        x, out = buffer("x", dtype, m), buffer("out", dtype, size)
+        value = x[binary("//", i, times)]
+        objects = compile_kernels(
+            {"f": PrimFunc((x, out), loop(i, size, Store(out, (i,), value)))}, target
+        )
+        kernel = guarded("f", link(objects)["f"], objects.kernels["f"])
+        given, result = sample((-(-size // times),), dtype), np.empty(size, dtype)
+
+        kernel(given, result, given.size)
+
+        np.testing.assert_array_equal(result, np.repeat(given, times)[:size])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+@pytest.mark.parametrize("size", [*range(1, 18), 23, 31, 33])
+def test_the_last_lanes_are_stored_alone(size: int, target: Target) -> None:
+    for dtype in DTYPES:
+        for extent in (size, n):
+            x, out = buffer("x", dtype, extent), buffer("out", dtype, extent)
+            function = PrimFunc((x, out), loop(i, extent, Store(out, (i,), x[i])))
+            objects = compile_kernels({"f": function}, target)
+            kernel = guarded("f", link(objects)["f"], objects.kernels["f"])
+            given, result = sample((size,), dtype), np.empty(size, dtype)
+
+            kernel(given, result, *([size] if function.symbols else []))
+
+            np.testing.assert_array_equal(result, given)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
