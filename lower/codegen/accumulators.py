@@ -1,7 +1,7 @@
 """Reductions of a vectorized loop: several accumulators for each, combined after the loop.
 
-The extremes of floats ignore NaN inside of the loop.  Whether there was one is remembered beside
-them, a bit for each lane, with one comparison for two vectors.
+Where no instruction passes NaN on, the extremes of floats ignore NaN inside of the loop.  Whether
+there was one is remembered beside them, a bit for each lane, with one comparison for two vectors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,8 @@ class Accumulators:
         type = REGISTER_TYPES[dtype].of(self.plan.lanes)
         neutral = self.f.const(type, identity(reduction.kind, dtype))
         is_extreme = reduction.kind in _ORDERS and type.is_float
-        nans = self.f.const(I32, 0) if is_extreme else None
+        ignores = is_extreme and not self.f.module.target.has_extremes
+        nans = self.f.const(I32, 0) if ignores else None
         self.totals[id(stmt)] = _Total(stmt, reduction, [neutral] * self.plan.unroll, nans)
 
     def carried(self, count: int) -> Sequence[Value]:

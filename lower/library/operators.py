@@ -53,6 +53,7 @@ LOOPS = Schedule("generic", flops=0.2, bandwidth=0.8)
 OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("concat", "stack", "split", "take", "nn.dropout"), COPY),
     **dict.fromkeys(("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"), COPY),
+    "prim_to_tensor": COPY,
     **dict.fromkeys(("size", "shape_to_tensor", "nn.batch_flatten", "meshgrid"), COPY),
     **dict.fromkeys(("eye", "eye_like", "tril", "triu", "one_hot", "arange", "outer"), MAP),
     **dict.fromkeys(("nn.prelu", "quantize", "dequantize", "nn.batch_norm"), MAP),

@@ -166,10 +166,17 @@ def _stores(body: Stmt | None, allocs: Sequence[Buffer]) -> list[Store]:
 
 
 def _plain(nest: Nest) -> Nest:
-    """`nest` without axes of extent 1 that its indices lack, unless it accumulates over them."""
-    if any(load.buffer is nest.buffer for load in loads(nest.value)):
-        return nest
-    used = frozenset[TirVar]().union(*map(variables, nest.at))
+    """`nest` without axes of extent 1 that its indices lack, unless it accumulates over them.
+
+    A reduction is without those of extent 1 that its term lacks: they are dimensions that it keeps.
+    """
+    own = [load for load in loads(nest.value) if load.buffer is nest.buffer]
+    if own:
+        others = (load.indices for load in loads(nest.value) if load.buffer is not nest.buffer)
+        used = {v for indices in others for i in indices for v in variables(i)}
+        used |= {*nest.reduced, *variables(nest.init)} if nest.init else {*nest.axes}
+    else:
+        used = {v for i in nest.at for v in variables(i)}
     unit = {v: ZERO for v, extent in nest.axes.items() if extent == 1 and v not in used}
     axes = {v: extent for v, extent in nest.axes.items() if v not in unit}
     return nest.replaced(unit, axes)

@@ -149,9 +149,10 @@ def test_an_encoder_layer_is_proven() -> None:
     (trace,) = traces_of(encoder(Sizes(layers=1)))
 
     rewrites = Counter(name for name in rules_of(trace) if not name.startswith(("lower-", "load-")))
-    assert rewrites["part-as-slice"] == 3
-    assert rewrites["attention-of-heads"] == rewrites["gelu-from-erf"] == 1
-    assert rewrites["layer-norm-shifted"] == 2
+    # Norms are written out in the kernels of the products before them, which reads a value twice.
+    assert rewrites["part-as-slice"] == 6
+    assert rewrites["attention-of-heads"] == rewrites["gelu-from-erf"] == 2
+    assert rewrites["divide-by-broadcast-root"] == 3
     assert rules_of(trace)[0] in rewrites  # what makes kernels comes after all of these
 
 

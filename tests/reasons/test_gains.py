@@ -151,7 +151,7 @@ def test_what_buys_most_of_an_mlp_is_that_kernels_are_joined() -> None:
 
 
 def test_an_encoder_layer_gains_by_attention() -> None:
-    asked = ["attention-of-heads", "softmax-written-out", "nonnegative-exp"]
+    asked = ["softmax-written-out", "attention-of-heads", "nonnegative-exp"]
 
     found = {gain.rule.name: gain.share for gain in gains(encoder(Sizes(1)), only=asked)}
 

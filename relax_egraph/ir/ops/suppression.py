@@ -5,7 +5,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.op import op
 from relax_egraph.ir.ops.points import check_one_of
 from relax_egraph.ir.ops.window import check_floating, check_rank
-from relax_egraph.ir.requirements import differ
+from relax_egraph.ir.requirements import differ, exceeds
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor
 
 FORMATS = ("onnx", "tensorflow")
@@ -100,6 +100,9 @@ def all_class_non_max_suppression(
     for info, what in ((boxes, "boxes"), (scores, "scores")):
         check_floating(subject, info)
         check_rank(subject, what, info, 3)
+    for info in (max_output_boxes_per_class, iou_threshold, score_threshold):
+        if any(exceeds(1, extent) for extent in info.dims or ()):
+            raise IllTyped(f"{subject}: needs an element in each of the other operands")
     if boxes.dims is None or scores.dims is None:
         if output_format == "onnx":
             return _tuple(tensor(None, "int64", 2), tensor((1,), "int64"))
@@ -121,10 +124,10 @@ def _check_rows(
     check_floating(subject, data)
     check_rank(subject, "data", data, 3)
     last = data.dims[2] if data.dims is not None else None
-    length = last if isinstance(last, int) else max(score, of_class, 0) + 1
-    if not 0 <= score < length or not -1 <= of_class < length:
+    needed = max(score, of_class) + 1
+    if score < 0 or of_class < -1 or (last is not None and exceeds(needed, last)):
         raise IllTyped(f"{subject}: score_index is {score}, id_index {of_class}: no such element")
-    if corners is not None and (corners < 0 or (isinstance(last, int) and corners + 4 > last)):
+    if corners is not None and (corners < 0 or (last is not None and exceeds(corners + 4, last))):
         raise IllTyped(f"{subject}: coord_start is {corners}, needs 4 elements from there on")
 
 

@@ -64,7 +64,8 @@ def _take_backward(output_grad: Array, x: Array, indices: Array, *, axis: int | 
     rest = (*x.shape[:place], *x.shape[place + 1 :])
     given = np.moveaxis(output_grad, range(place, place + at.ndim), range(at.ndim))
     result = np.zeros((x.shape[place], *rest))
-    np.add.at(result, at, given.astype(np.float64))
+    if x.shape[place]:  # else there is nothing to take
+        np.add.at(result, at, given.astype(np.float64))
     return np.ascontiguousarray(np.moveaxis(result, 0, place)).astype(x.dtype)
 
 

@@ -52,7 +52,7 @@ def test_boxes_of_a_class_that_overlap_a_better_one_are_dropped(
 ) -> None:
     numbers = np.arange(4, dtype=np.int32)[None]
 
-    chosen, count = computed("non_max_suppression", ROWS, np.int32([4]), numbers, **attrs)
+    chosen, count = computed("non_max_suppression", ROWS, np.array([4], np.int32), numbers, **attrs)
 
     assert chosen.tolist() == [kept]
     assert count.tolist() == [[sum(k >= 0 for k in kept)]]
@@ -60,7 +60,7 @@ def test_boxes_of_a_class_that_overlap_a_better_one_are_dropped(
 
 def test_boxes_are_chosen_for_each_class() -> None:
     boxes = ROWS[:, :, 2:]
-    scores = np.float32([[[0.5, 0.9, 0.8, 0.1], [0, 0, 0, 0.7]]])
+    scores = np.array([[[0.5, 0.9, 0.8, 0.1], [0, 0, 0, 0.7]]], np.float32)
     numbers = (np.int64(2), np.float32(0.5), np.float32(0.05))
 
     rows, count = computed(
@@ -73,7 +73,7 @@ def test_boxes_are_chosen_for_each_class() -> None:
 
 def test_regions_are_pooled() -> None:
     image = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
-    region = np.float32([[0, 0, 0, 3, 3]])
+    region = np.array([[0, 0, 0, 3, 3]], np.float32)
 
     pooled = computed("roi_pool", image, region, pooled_size=(2,), spatial_scale=1.0)
     aligned = computed(
@@ -85,8 +85,8 @@ def test_regions_are_pooled() -> None:
 
 
 def test_offsets_of_zero_are_the_anchors() -> None:
-    anchors = np.float32([[[0.1, 0.2, 0.5, 0.8]]])
-    logits = np.float32([[[0], [np.log(3)]]])
+    anchors = np.array([[[0.1, 0.2, 0.5, 0.8]]], np.float32)
+    logits = np.array([[[0], [np.log(3)]]], np.float32)
 
     boxes, scores = computed(
         "multibox_transform_loc", logits, np.zeros((1, 4), np.float32), anchors, threshold=0.5
