@@ -35,6 +35,9 @@ _SETS = frozenset(
 _WITH_NEW_AXIS = frozenset(("stack", "one_hot"))
 """Operators whose axis is an axis of the result, which has one more than the operand."""
 
+_OPERAND: Mapping[str, int] = {"grad.take_backward": 1}
+"""The number of the operand whose axes are meant, if it is not the first one."""
+
 _AXES = ("axis", "axes", "channel_axis", "seq_axis", "batch_axis")
 
 
@@ -54,7 +57,7 @@ def canonical_attrs(
 ) -> tuple[tuple[str, Attr], ...] | None:
     """Complete canonical attributes; ``None`` if an omitted one is known at run time only."""
     complete = complete_attrs(op, attrs)
-    first = _first(operands)
+    first = _first(operands[_OPERAND.get(op.name, 0) :])
     for name in _AXES:
         if name in complete:
             complete[name] = _axes(op, name, complete[name], first)

@@ -44,6 +44,8 @@ def _pool_backward(name: str, output_grad: Array, data: Array, **attrs: Any) -> 
     x = np.transpose(data, attributes.data)
     given = np.transpose(output_grad, attributes.out).astype(np.float64)
     places = np.stack([*taps(attributes, np.arange(x.size).reshape(x.shape), -1)])
+    if given.shape != places.shape[1:]:
+        raise ValueError(f"the gradient has shape {given.shape}, needs {places.shape[1:]}")
     result = np.zeros(x.size)
     if name == "max_pool2d":
         values = np.stack([*taps(attributes, x, least(x.dtype))])

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relax_egraph.errors import IllTyped
+import relax_egraph as rx
+from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.apply import apply_op
 from relax_egraph.ir.expr import Call, Var
 from relax_egraph.ir.op import OPS, infer
@@ -60,3 +61,33 @@ def test_a_gradient_has_the_shape_of_the_result() -> None:
 
     with pytest.raises(IllTyped, match=r"the gradient is R.Tensor\(\(2, 3\), \"float32\"\), needs"):
         infer(call)
+
+
+def test_an_axis_is_counted_from_the_last_one_of_the_tensor_that_was_taken_from() -> None:
+    text = """
+@R.function
+def main(
+    g: R.Tensor((3, 2, 2), "float32"), x: R.Tensor((4, 2), "float32"), i: R.Tensor((3, 2), "int64")
+):
+    with R.dataflow():
+        taken = R.grad.take_backward(g, x, i, axis=-2)
+        R.output(taken)
+    return taken
+"""
+    gradient = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
+    inputs = (gradient, np.zeros((4, 2), np.float32), np.array([[0, 1], [1, 3], [0, 0]]))
+    module = rx.parse(text)
+
+    result = rx.VirtualMachine(rx.build(rx.optimize(module)))["main"](*inputs)
+
+    expected = np.zeros((4, 2), np.float32)
+    np.add.at(expected, inputs[2], gradient)
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_a_gradient_of_a_pool_is_not_repeated(kind: str) -> None:
+    data, gradient = np.zeros((1, 1, 4, 3), np.float32), np.zeros((1, 1, 4, 1), np.float32)
+
+    with pytest.raises(RunError, match="the gradient"):
+        apply_op(OPS[f"grad.{kind}_pool2d_backward"], [gradient, data], {"pool_size": (1, 1)})
