@@ -35,7 +35,6 @@ class Offers:
         self._symbols: dict[object, int] = {}
         self._unknown: set[int] = set()
         self._operators: dict[object, float] = {}
-        self._may_grow: dict[frozenset[str], bool] = {}
 
     def symbol(self, key: object, info: TensorStructInfo) -> int:
         """The symbol of a load or step in structures: equal for those with an equal `key`."""
@@ -60,9 +59,7 @@ class Offers:
 
     def may_grow(self, operators: frozenset[str]) -> bool:
         """Whether a refused kernel with steps of `operators` may run with further steps on top."""
-        if operators not in self._may_grow:
-            self._may_grow[operators] = self._library.may_grow(operators)
-        return self._may_grow[operators]
+        return self._library.may_grow(operators)
 
     def operator(
         self,
