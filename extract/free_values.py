@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from relax_egraph.egraph.node import TUPLE_GET
 from relax_egraph.egraph.view import Choice, ClassId, ENode, View
-from relax_egraph.extract.cost import BUILD
+from relax_egraph.extract.cost import FOLDING, KEPT_BYTE
 from relax_egraph.extract.nodes import is_constant, is_leaf, is_operator
 from relax_egraph.ir.folding import GROWTH_LIMIT, REPEATS, is_worth_storing, static_nbytes
 from relax_egraph.ir.operators import find
@@ -18,7 +18,7 @@ from relax_egraph.ir.operators import find
 
 @dataclass(frozen=True, slots=True)
 class FreeValues:
-    """The choice for each free value, and the `seconds` of folding it at build time.
+    """The choice for each free value, and the `seconds` of folding and keeping it.
 
     `broadcasts` of free values are not stored themselves; elementwise results of them may be.  The
     `small` ones are stored where a program needs them in memory, not repeated by a kernel.
@@ -70,7 +70,7 @@ def free_values_of(view: View, growth_limit: int = GROWTH_LIMIT) -> FreeValues:
     broadcasts = {c: f.choice for c, f in folding.broadcasts.items() if c not in stored}
     return FreeValues(
         {**leaves, **stored},
-        {c: BUILD * folded.operators for c, folded in folding.stored.items()},
+        {c: folding.seconds(c) for c in folding.stored},
         broadcasts,
         frozenset(c for c in broadcasts if folding.is_small(c)),
     )
@@ -107,6 +107,12 @@ class _Folding:
         """Whether class `c`, a broadcast, may be stored as far as its size goes."""
         size = static_nbytes(self._classes[c].struct_info)
         return is_worth_storing(size, 0, self._growth_limit)
+
+    def seconds(self, c: ClassId) -> float:
+        """The seconds of folding and keeping the stored class `c`: none for a leaf."""
+        operators = self.stored[c].operators
+        size = static_nbytes(self._classes[c].struct_info) if operators else 0
+        return FOLDING * operators + KEPT_BYTE * (size or 0)
 
     def _improve(self, c: ClassId, node: ENode) -> bool:
         """Fold class `c` by `node` if that takes fewer operators; whether it does."""

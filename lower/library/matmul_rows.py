@@ -46,16 +46,23 @@ def matmul_rows(kernel: Kernel) -> Schedule | None:
 def _share(kernel: Kernel, p: InnerProduct) -> float:
     """The share of peak arithmetic: those of a product and of rows, by the flops of each.
 
-    So the kernel costs as much arithmetic as a product, with maps, and a kernel of its rows.
+    So the kernel costs as much arithmetic as a product, with maps, and a kernel of its rows.  Maps
+    behind all that reads a reduction cost as much there as in a later kernel: they are the
+    product's.
     """
     share = share_of_product(p)
     if not isinstance(p.depth, int):
         return share
-    product, rows, reduced = 2 * p.depth, 0, set[int]()
+    product, rows, behind = 2 * p.depth, 0, 0
+    reduced, repeated = set[int](), set[int]()
     for value, step in numbered(kernel):
         if step.op.name in CHAINED or any(v in reduced for v in step.values):
             reduced.add(value)
-            rows += _FLOPS.get(step.op.name, 1)
+            behind += _FLOPS.get(step.op.name, 1)
+            if step.op.name == "broadcast_to":
+                repeated.add(value)
+            elif step.op.name in CHAINED or any(v in repeated for v in step.values):
+                rows, behind = rows + behind, 0
     return (product + rows) / (product / share + rows / ROWS.flops)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from relax_egraph.extract import REFERENCE_PROFILE, Level, Profile, price
-from relax_egraph.extract.cost import BUILD, OPAQUE, RUNTIME_CALL, VIEW, Costs
+from relax_egraph.extract.cost import FOLDING, OPAQUE, RUNTIME_CALL, VIEW, Costs
 from relax_egraph.extract.work import WORK
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Attr
@@ -131,7 +131,7 @@ def test_a_view_costs_next_to_nothing() -> None:
     flat = kernel("flatten", f32(10000), f32(100, 100))
 
     assert price(flat, Schedule("view", 1.0, 1.0)) == VIEW
-    assert 0 < BUILD < VIEW < REFERENCE_PROFILE.launch < min(OPAQUE, RUNTIME_CALL)
+    assert 0 < FOLDING < VIEW < REFERENCE_PROFILE.launch < min(OPAQUE, RUNTIME_CALL)
 
 
 def test_of_two_kernels_that_memory_bounds_the_one_with_fewer_steps_is_cheaper() -> None:

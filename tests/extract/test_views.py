@@ -6,7 +6,7 @@ import pytest
 
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract import REFERENCE_PROFILE, Prices, baseline_cost, extract, price
-from relax_egraph.extract.cost import BUILD, VIEW, Costs
+from relax_egraph.extract.cost import FOLDING, KEPT_BYTE, VIEW, Costs
 from relax_egraph.extract.cost import OPAQUE as OPAQUE_SECONDS
 from relax_egraph.extract.cost import RUNTIME_CALL as CALL_SECONDS
 from relax_egraph.extract.effort import Effort
@@ -108,7 +108,8 @@ def test_constants_are_folded_and_never_computed_in_a_kernel() -> None:
     ]
     kernel = found.program[-1].how
     assert isinstance(kernel, Kernel)
-    assert found.cost == BUILD + price(kernel, Schedule("elementwise", 0.5, 1.0))
+    build = FOLDING + 16 * KEPT_BYTE
+    assert found.cost == build + price(kernel, Schedule("elementwise", 0.5, 1.0))
 
 
 def test_a_constant_of_symbolic_shape_is_not_folded() -> None:
@@ -387,7 +388,7 @@ def test_the_cost_before_is_that_of_a_kernel_for_each_operator() -> None:
     operand, result = g.infos[4], g.infos[5]
     costs = Costs(REFERENCE_PROFILE)
     unique = costs.operator("unique", dict(node.attrs), (operand,), (result,), None)
-    assert before == pytest.approx(sum(runs) + OPAQUE_SECONDS + BUILD + unique)
+    assert before == pytest.approx(sum(runs) + OPAQUE_SECONDS + FOLDING + unique)
 
 
 def test_a_program_costs_no_more_than_its_operators_one_by_one() -> None:
