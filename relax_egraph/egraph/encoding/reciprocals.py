@@ -20,7 +20,7 @@ _DTYPES = ("float32", "float64")
 
 def are_invertible(x: Array) -> Array:
     """Whether each element of `x` is far from 0 and from infinity."""
-    size = np.abs(x)
+    size = np.abs(x.astype(np.float64))
     return (size >= _LEAST) & (size <= _MOST)
 
 
