@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from relax_egraph.egraph.binders import first_casts, mentioned
@@ -129,13 +130,17 @@ def _problem(
     """The selection problem, and the item that each of its candidates stands for.
 
     Free values are not in it, nor choices that need the same classes as a cheaper one.  A choice
-    that mentions a symbol bound by a match_cast of the view depends on that match_cast.
+    that mentions a symbol bound by a match_cast of the view depends on that match_cast.  A binding
+    that may fail depends on the one before it: a kernel with several outputs that computes the
+    operand of one check does not need the result of a later check.
     """
     free = table.free.choices.keys()
-    binders = _binders(view, table)
+    binders, before = _binders(view, table), _checks_before(view)
 
     def needed(choice: Choice) -> frozenset[ClassId]:
         inputs = frozenset(choice.inputs).difference(free)
+        if isinstance(choice.how, Node) and choice.how.op == OPAQUE:
+            inputs |= before.get(choice.outputs[0], frozenset())
         if not binders:
             return inputs
         return inputs | {binders[s] for s in mentioned(choice, view) if s in binders}
@@ -170,6 +175,17 @@ def _binders(view: View, table: ChoiceTable) -> dict[str, ClassId]:
         for symbol, cast in casts.items()
         if cast is view.opaque[how.key]
     }
+
+
+def _checks_before(view: View) -> dict[ClassId, frozenset[ClassId]]:
+    """The check before each opaque root but the first, in the order of the program."""
+    numbers = {
+        root: min(keys)
+        for root in view.roots
+        if (keys := [n.key for n in view.classes[root].nodes if n.op == OPAQUE])
+    }
+    ordered = sorted(numbers, key=numbers.__getitem__)
+    return {c: frozenset({previous}) for previous, c in pairwise(ordered)}
 
 
 def _choices(items: Sequence[_Item], catalogue: Catalogue) -> tuple[Choice, ...]:

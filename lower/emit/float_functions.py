@@ -58,7 +58,7 @@ FLOATS: Mapping[str, Code] = {
     "log1p": vector_math.log1p,
     "nearbyint": _instruction("nearbyint"),
     "pow": vector_math.power,
-    "round": _instruction("round"),
+    "round": _instruction("nearbyint"),
     "rsqrt": vector_math.rsqrt,
     "sigmoid": vector_math.sigmoid,
     "sqrt": _instruction("sqrt"),

@@ -105,7 +105,10 @@ def _has_few_phases(spec: Convolution, weight: te.Tensor) -> bool:
 
 
 def _gathered(name: str, spec: Convolution, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
-    """The sum over the taps that reach each position: a convolution of dilated data."""
+    """The sum over the taps that reach each position: a convolution of dilated data.
+
+    A tap that does not reach the position adds 0, even if the weight there is infinite.
+    """
     _, channels, *extents = canonical(data.shape, spec.data)
     _, _, *sizes = canonical(weight.shape, spec.kernel)
     c = te.reduce_axis(dims.mul(channels, any_read(extents)), "c")
@@ -114,9 +117,9 @@ def _gathered(name: str, spec: Convolution, data: te.Tensor, weight: te.Tensor) 
     def value(*at: TirVar) -> Reduction:
         batch, feature, *positions = canonical(at, spec.out)
         places = _origins(spec, positions, taps, extents)
-        x_value = element(data, laid_out((Place(batch), Place(c), *places), spec.data), 0)
+        x = data[laid_out((batch, c, *(p.index for p in places)), spec.data)]
         w = weight[laid_out((feature, c, *taps), spec.kernel)]
-        return te.sum(multiply_scalars(x_value, w), [c, *taps])
+        return te.sum(where(places, multiply_scalars(x, w), 0), [c, *taps])
 
     return te.compute(spec.shape(data.shape, weight.shape), value, name)
 

@@ -173,8 +173,11 @@ def _nearest(spec: Resize, at: Coordinate) -> TirExpr:
             up = at.rest > 0
         case "round_prefer_floor":
             up = at.rest * 2 > at.divisor
-        case _:
+        case "round_prefer_ceil":
             up = at.rest * 2 >= at.divisor
+        case _:
+            above, half = at.rest * 2 > at.divisor, te.equal(at.rest * 2, at.divisor)
+            return at.whole + te.select(above, 1, te.select(half, at.whole % 2, 0))
     return at.whole + te.select(up, 1, 0)
 
 

@@ -59,6 +59,9 @@ def _symbols_of_node(node: ENode, view: View) -> frozenset[str]:
 
 
 def _symbols_in(binding: Binding) -> frozenset[str]:
+    """The symbols that must be bound before `binding`, which binds none, runs."""
+    if isinstance(binding, MatchCast):
+        return symbols_of_cast(binding)
     return symbols_in(binding.value) | symbols_of(binding.var.struct_info)
 
 
@@ -69,9 +72,7 @@ def mentioned(choice: Choice, view: View) -> frozenset[str]:
             return frozenset()
         case Node(op=op) as node if op == OPAQUE:
             binding = view.opaque[node.key]
-            if isinstance(binding, MatchCast):
-                return frozenset() if binds_symbols(binding) else symbols_of_cast(binding)
-            return symbols_in(binding.value) | symbols_of(binding.var.struct_info)
+            return frozenset() if binds_symbols(binding) else _symbols_in(binding)
         case Node() as node:
             symbols = node.symbols
         case Kernel(steps=steps):

@@ -28,7 +28,8 @@ class EClass:
     time.  `scalar` is the value of a known scalar.  `narrow` are the formats in which a constant
     can be stored within the caller's tolerance: the dtype, and the axis along which elements share
     a scale.  `magnitude` bounds the elements, none of which is NaN, as ``magnitude-of`` does.
-    `elements_of` is the class whose elements a match_cast passes on.
+    `elements_of` is the class whose elements a match_cast passes on.  `has_reciprocal`: no element
+    of a constant divisor is close to 0, or infinite.
     """
 
     sort: Sort
@@ -39,6 +40,7 @@ class EClass:
     narrow: tuple[tuple[str, int], ...] = ()
     magnitude: float | None = None
     elements_of: ClassId | None = None
+    has_reciprocal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,6 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     return np.add(np.multiply(a, b), c)
 
 
-def _round(x: Any) -> Any:
-    """Rounds halves away from 0; the fraction of `x` is exact."""
-    whole = np.trunc(x)
-    return whole + np.copysign(np.abs(x - whole) >= 0.5, x)
-
-
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": np.abs,
     "acos": np.arccos,
@@ -97,7 +91,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "log1p": np.log1p,
     "nearbyint": np.rint,
     "pow": np.power,
-    "round": _round,
+    "round": np.rint,
     "rsqrt": _rsqrt,
     "shift_left": np.left_shift,
     "shift_right": np.right_shift,
@@ -112,7 +106,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 """By name: ``T.exp(x)``.
 
-Of numbers halfway between integers ``nearbyint`` gives the even one, ``round`` that away from 0.
+``nearbyint`` and ``round`` give the even one of two integers that are equally near, as in TVM.
 ``exp_nonpositive`` is ``exp`` of a number that is at most 0; its relative error is that of rounding
 the number: it suits a rounded difference ``x - max x``.  ``fmod`` of floats and ``truncmod`` of
 integers have the sign of the dividend.

@@ -146,8 +146,20 @@ def test_a_thousand_random_modules_agree_in_refusing(first: int) -> None:
             'main: match_cast b: expected R.Tensor((3,), "float32"), got R.Tensor((2,), "float32"):'
             " dimension 0 is 2, needs 3",
         ),
+        (
+            [
+                "squares = R.multiply(w, w)",
+                'b: R.Tensor((n,), "float32") = squares',
+                "c = R.reshape(a, R.shape([1]))",
+                "d = R.multiply(c, R.tanh(w))",
+                "out = (b, d)",
+            ],
+            *(3, 5),
+            'main: match_cast b: expected R.Tensor((n,), "float32"), got R.Tensor((5,), "float32"):'
+            " dimension 0 is 5, needs n = 3",
+        ),
     ],
-    ids=["reduced", "broadcast", "constant", "unread", "operator", "reshapes", "order"],
+    ids=["reduced", "broadcast", "constant", "unread", "operator", "reshapes", "order", "kernel"],
 )
 def test_what_is_written_refuses_in_its_order(lines: list[str], n: int, m: int, words: str) -> None:
     module = parse(TWO_VECTORS.format(lines="\n".join(f"        {line}" for line in lines)))

@@ -197,3 +197,36 @@ def test_a_sum_of_its_own_halves_ends() -> None:
     view = saturated(block([x], body))
 
     assert check_equal(view, n=3) > 0
+
+
+@pytest.mark.parametrize("least", [0.0, 1e-40, 0.5])
+def test_a_divisor_is_folded_only_if_none_of_its_elements_is_near_zero(least: float) -> None:
+    rng = np.random.default_rng(0)
+    x = Var("x", tensor((N, 4), "float32"))
+    divisor = const(np.array([2, least, -3], np.float32))
+
+    def body(emit: Emit) -> Iterable[Var]:
+        product = emit("add", emit("matmul", x, weight(rng, 4, 3)), weight(rng, 3))
+        yield emit("add", emit("divide", product, divisor), weight(rng, 3))
+
+    view = saturated(block([x], body), FAMILIES)
+
+    assert folds(view, "matmul") == (least == 0.5)
+    assert check_equal(view, n=2) > 1
+
+
+def test_a_divisor_before_a_convolution_is_folded_as_of_images_that_are_normalized() -> None:
+    rng = np.random.default_rng(0)
+    x = Var("x", tensor((N, 3, 5, 5), "float32"))
+    deviation = const(np.array([0.229, 0.224, 0.225], np.float32).reshape(3, 1, 1))
+
+    def body(emit: Emit) -> Iterable[Var]:
+        made = emit(
+            "nn.conv2d", emit("divide", x, deviation), weight(rng, 6, 3, 3, 3), padding=(1, 1)
+        )
+        yield emit("add", made, weight(rng, 6, 1, 1))
+
+    view = saturated(block([x], body), FAMILIES)
+
+    assert folds(view, "nn.conv2d")
+    assert check_equal(view, n=2) > 1

@@ -77,11 +77,12 @@ syntax keyword eggOperator R.vision.multibox_transform_loc R.vision.non_max_supp
 syntax keyword eggOperator R.zeros R.zeros_like TupleValue Value Whole
 syntax keyword eggFact all-one all-zero axes-before axes-of-both axis-of axis-without
 syntax keyword eggFact bias-shape common-shape const-scalar dim-divides dim-equal dim-ge
-syntax keyword eggFact dim-text dims-of dtype-claim dtype-holds dtype-of inverse-of is-const
-syntax keyword eggFact is-float is-static layout-before layout-permuted number-of numel-of
-syntax keyword eggFact only-units-move only-used-by permutation-without position-on
-syntax keyword eggFact product-along rank-of shape-claim shape-keeping shape-of shape-without
-syntax keyword eggFact source-index units-of uses-of varies varying-axes within-tolerance
+syntax keyword eggFact dim-text dims-of dtype-claim dtype-holds dtype-of has-reciprocal
+syntax keyword eggFact inverse-of is-const is-float is-static layout-before layout-permuted
+syntax keyword eggFact number-of numel-of only-units-move only-used-by permutation-without
+syntax keyword eggFact position-on product-along rank-of shape-claim shape-keeping shape-of
+syntax keyword eggFact shape-without source-index units-of uses-of varies varying-axes
+syntax keyword eggFact within-tolerance
 syntax keyword eggPrimitive vec-of vec-empty vec-get vec-length vec-push vec-pop vec-append vec-set
 syntax keyword eggPrimitive vec-remove vec-contains vec-not-contains vec-range unstable-vec-map
 syntax keyword eggPrimitive unstable-fn unstable-app abs min max not log2 to-f64 to-i64 to-string

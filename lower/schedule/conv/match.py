@@ -16,13 +16,22 @@ from relax_egraph.tir.rewrite import substitute, variables
 
 def match_convolution(stage: Stage, stages: Sequence[Stage]) -> Convolution | None:
     """`stage` as a float32 convolution; the padding of its data may be one of `stages`."""
-    if not stage.sums_floats or not isinstance(stage.value, Binary) or stage.value.kind != "*":
+    match stage.value:
+        case Binary(kind="*", a=a, b=b):
+            sources = ((_source(a, stages), b), (_source(b, stages), a))
+        case Select(condition=condition, a=Binary(kind="*", a=a, b=b), b=Imm(value=0)):
+            sources = (((a, condition), b), ((b, condition), a))
+        case _:
+            return None
+    if not stage.sums_floats:
         return None
-    for data, weight in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
-        source = _source(data, stages)
-        if not isinstance(weight, BufferLoad) or source is None:
+    for source, weight in sources:
+        if source is None or not isinstance(weight, BufferLoad):
             continue
-        if match := _convolution(stage, *source, weight):
+        data, condition = source
+        if not isinstance(data, BufferLoad):
+            continue
+        if match := _convolution(stage, data, condition, weight):
             return match
     return None
 

@@ -62,6 +62,8 @@ def load_view(egraph: EGraph, view: View, absent: Collection[str] = ()) -> None:
             loading.fact("magnitude-of", number, ("f64", eclass.magnitude))
         if eclass.elements_of is not None and "elements-of" not in absent:
             loading.fact("elements-of", number, ("Tensor", eclass.elements_of))
+        if eclass.has_reciprocal and "has-reciprocal" not in absent:
+            loading.fact("has-reciprocal", number)
     folder = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with TemporaryDirectory(dir=folder) as scratch:
         run_text(egraph, "\n".join(loading.program(Path(scratch))))
@@ -170,7 +172,10 @@ class _Loading:
 
 
 _FUNCTIONS = {"rank-of", "const-scalar", "source-index", "magnitude-of"}
-_RELATIONS = {"shape-claim", "dtype-claim", "is-const", "within-tolerance", "elements-of", *USES}
+_RELATIONS = {
+    *("shape-claim", "dtype-claim", "is-const", "has-reciprocal", "within-tolerance"),
+    *("elements-of", *USES),
+}
 
 
 def _body(number: int, sorts: tuple[str, ...]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy.typing as npt
 
 from relax_egraph.egraph.encoding.attributes import canonical_attrs
+from relax_egraph.egraph.encoding.reciprocals import with_reciprocals
 from relax_egraph.egraph.node import (
     CALLS,
     TUPLE_GET,
@@ -81,7 +82,7 @@ def encode(
         leaves=tuple(encoder.leaves),
         opaque=tuple(encoder.opaque),
     )
-    return Encoded(view, origin)
+    return Encoded(with_reciprocals(view), origin)
 
 
 def free_values(value: Expr) -> tuple[Expr, ...]:

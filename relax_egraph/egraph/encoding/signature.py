@@ -51,7 +51,7 @@ def signature(view: View) -> Signature:
 def _class(eclass: EClass) -> Hashable:
     nodes = tuple(map(_node, eclass.nodes))
     known = (eclass.is_const, repr(eclass.scalar), eclass.narrow, eclass.magnitude)
-    return (eclass.sort, nodes, eclass.struct_info, *known)
+    return (eclass.sort, nodes, eclass.struct_info, *known, eclass.has_reciprocal)
 
 
 def _node(node: ENode) -> Hashable:

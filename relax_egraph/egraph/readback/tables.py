@@ -163,6 +163,11 @@ class Tables:
         return {row.inputs[0] for row in self._unordered("is-const")}
 
     @cached_property
+    def invertible(self) -> set[Value]:
+        """The constants no element of which is close to 0, or infinite."""
+        return {row.inputs[0] for row in self._unordered("has-reciprocal")}
+
+    @cached_property
     def narrow(self) -> dict[Value, tuple[str, int]]:
         """Constants that can be stored in fewer bits: the dtype, and the axis of the scale."""
         return {

@@ -155,6 +155,12 @@ _FACTS = (
         "relation", "is-const x:Tensor", "Unit", "depends on constants only: free at run time"
     ),
     _declare(
+        "relation",
+        "has-reciprocal x:Tensor",
+        "Unit",
+        "a constant that the program divides by; no element is close to 0, or infinite",
+    ),
+    _declare(
         "function",
         "source-index x:Tensor",
         "i64",

@@ -99,6 +99,7 @@ class Rows:
                 c.narrow,
                 c.magnitude,
                 c.elements_of,
+                c.has_reciprocal,
             )
             for number, c in view.classes.items()
         ]

@@ -88,9 +88,10 @@ def resize2d(
 
     Coordinates are computed exactly.  Beyond its border data is as at the border, but with
     `cubic_exclude` has no weight; with ``tf_crop_and_resize`` such points are
-    `extrapolation_value`.  Rounding is half up with ``round`` and ``round_prefer_ceil``, half down
-    with ``round_prefer_floor``; ``""`` is ``round`` with ``align_corners``, else ``floor``.
-    Interpolated values are truncated towards zero to integers; 0 of an image without pixels.
+    `extrapolation_value`.  Rounding is half to even with ``round``, half up with
+    ``round_prefer_ceil``, half down with ``round_prefer_floor``; ``""`` is ``round`` with
+    ``align_corners``, else ``floor``.  Interpolated values are truncated towards zero to integers;
+    0 of an image without pixels.
     """
     subject = f"R.image.resize2d of {data} to {size}"
     attributes = resizing(

@@ -121,8 +121,10 @@ def _nearest(attributes: Resize, whole: Array, rest: Array, divisor: float) -> A
             return whole + (rest > 0)
         case "round_prefer_floor":
             return whole + (2 * rest > divisor)
-        case _:
+        case "round_prefer_ceil":
             return whole + (2 * rest >= divisor)
+        case _:
+            return whole + np.where(2 * rest == divisor, whole % 2, 2 * rest > divisor)
 
 
 def _weights(

@@ -23,7 +23,7 @@ Values: TypeAlias = Mapping[str, Any]
 ENGINE = ("shape-of", "rank-of", "dtype-of", "numel-of", "const-scalar", "source-index", "dim-text")
 """The functions of a value that the engine deduces."""
 
-OF_VALUES = ("is-float", "is-const", "within-tolerance")
+OF_VALUES = ("is-float", "is-const", "has-reciprocal", "within-tolerance")
 """The relations of a value that the engine deduces."""
 
 TEXT_PRIMITIVES = ("count-matches",)

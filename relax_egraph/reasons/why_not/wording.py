@@ -120,6 +120,8 @@ class Words:
                 if inputs == [name]:
                     by = ": it is an input"
                 return f"{name} is not constant{by}"
+            case "has-reciprocal":
+                return f"{name} is no constant divisor, or an element of it is 0"
             case _:
                 return f"{name} loses more than the tolerance allows"
 

@@ -95,6 +95,8 @@ class _Run:
         if tensor in tables.scalars:
             return np.full(shape, tables.scalars[tensor], dtype)
         drawn = self.rng.standard_normal(shape)
+        if tensor in tables.invertible:
+            drawn = np.copysign(0.1 + np.abs(drawn), drawn)
         if tensor in tables.narrow:  # values that storage in a narrow dtype does not change
             return stored(drawn.astype(dtype), *tables.narrow[tensor])
         return drawn > 0 if dtype == "bool" else drawn.astype(dtype)

@@ -19,6 +19,7 @@ NATIVE = frozenset(
         *("numel-of", "is-static", "static-prefix", "dim-text", "shape-claim", "dtype-claim"),
         *("factors", "number-of-elements"),
         *("shape-conflict", "dtype-conflict", "operand-conflict", "within-tolerance"),
+        "has-reciprocal",
     )
 )
 """Facts that an instance determines by itself."""

@@ -178,7 +178,7 @@ class _Resolving:
                     facts.scalars[x] = other
                 case "is-const":
                     facts.constants.add(x)
-                case "within-tolerance":
+                case "within-tolerance" | "has-reciprocal":
                     facts.constants.add(x)
                     facts.premises.append(apply)
                 case "source-index" if other is not None:

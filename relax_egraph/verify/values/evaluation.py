@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.egraph.encoding.narrowing import stored
+from relax_egraph.egraph.encoding.reciprocals import are_invertible
 from relax_egraph.egraph.node import C, Node
 from relax_egraph.errors import RelaxEgraphError, RunError
 from relax_egraph.ir import dims
@@ -71,6 +72,8 @@ class Evaluation:
             value = known
         else:
             value = random_array(self.rng, shape, dtype, _kind(step, self.kind))
+        if step.has_reciprocal:
+            value = np.where(are_invertible(value), value, value.dtype.type(1))
         for narrow, axis in step.narrow:
             value = stored(value, narrow, axis)
         return exact(value)

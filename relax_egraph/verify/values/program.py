@@ -22,7 +22,8 @@ class Step:
 
     The operands of its `node` are other steps; the node of an absent operand is ``None``.  A
     `constant` is a leaf.  `narrow` lists storage that does not change the value: a dtype, and the
-    axis along which elements share a scale.
+    axis along which elements share a scale.  The elements of a step that `has_reciprocal` are far
+    from 0 and from infinity.
     """
 
     number: int
@@ -33,6 +34,7 @@ class Step:
     scalar: float | None = None
     constant: bool = False
     narrow: tuple[tuple[str, int], ...] = ()
+    has_reciprocal: bool = False
 
     @property
     def is_leaf(self) -> bool:
@@ -98,13 +100,16 @@ class Program:
         shape = info.dims or ()
         constant = self._constant(variable, instance)
         narrow, node = tuple(_narrow(variable, instance)), leaf_node(number)
-        step = Step(number, self._last, variable, node, info, value, constant, narrow)
+        inverted = _has_reciprocal(variable, instance)
+        step = Step(number, self._last, variable, node, info, value, constant, narrow, inverted)
         self.steps.append(step)
         name = f"t{number}"
         self.texts[-1].append(f"(let {name} (Leaf {number})) (union {name} (Value {number}))")
         for dtype, axis in narrow:
             text = literals.string(dtype)
             self.texts[-1].append(f"(within-tolerance {name} {text} {axis})")
+        if inverted:
+            self.texts[-1].append(f"(has-reciprocal {name})")
         self._claim(name, info)
         static = [d for d in shape if isinstance(d, int)]
         if value is not None:
@@ -240,6 +245,12 @@ def _narrow(variable: str, instance: Instance) -> Iterator[tuple[str, int]]:
         if premise.head == "within-tolerance" and premise.args[0] == variable:
             _, dtype, axis = premise.args
             yield instance.get(dtype), instance.get(axis)
+
+
+def _has_reciprocal(variable: str, instance: Instance) -> bool:
+    """Whether a premise asks for the reciprocal of `variable`."""
+    premises = instance.problem.premises
+    return any(p.head == "has-reciprocal" and p.args[0] == variable for p in premises)
 
 
 def host_value(value: PrimValue, extents: Mapping[str, int]) -> Any:

@@ -134,6 +134,8 @@ def _of_floats(
     if kind != "large":
         strange = ~np.isfinite(wide) & np.isfinite(other)
         strange |= np.isinf(wide) & np.isinf(other) & (wide != other)
+        if kind == "ordinary":  # infinities are quotients by 0, and no matter of rounding
+            strange |= np.isinf(wide) & np.isnan(other)
         strange |= lost
         if strange.any():
             on = _causes(a, b, strange, kind)

@@ -65,11 +65,13 @@ def test_cubic_interpolation_may_leave_out_what_is_beyond_the_border() -> None:
 
 
 NEAREST: list[tuple[str, str, list[int]]] = [
-    ("half_pixel", "round", [2, 4, 6]),
+    ("half_pixel", "round", [1, 3, 5]),
+    ("half_pixel", "round_prefer_ceil", [2, 4, 6]),
     ("half_pixel", "round_prefer_floor", [1, 3, 5]),
     ("half_pixel", "floor", [1, 3, 5]),
     ("half_pixel", "ceil", [2, 4, 6]),
-    ("align_corners", "", [1, 4, 6]),
+    ("align_corners", "", [1, 3, 6]),
+    ("align_corners", "round_prefer_ceil", [1, 4, 6]),
     ("asymmetric", "", [1, 3, 5]),
 ]
 
@@ -89,6 +91,20 @@ def test_the_nearest_pixel_is_rounded_to_exactly(
     )
 
     np.testing.assert_array_equal(result, np.array([[[expected]]], np.uint8), strict=True)
+
+
+def test_a_point_between_two_pixels_is_rounded_to_the_even_one() -> None:
+    data = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
+
+    result = resized(
+        data,
+        (1, 8),
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="round",
+    )
+
+    np.testing.assert_array_equal(result[0, 0, 0], [0, 0, 1, 2, 2, 2, 3, 3])
 
 
 def test_of_one_pixel_the_modes_take_the_first_or_the_middle_one() -> None:

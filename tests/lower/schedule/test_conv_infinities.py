@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relax_egraph import VirtualMachine, build, parse
 from relax_egraph.ir.apply import apply_op
+from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import OPS
 from tests.lower.schedule.test_conv import LAST, Array, computed, convolution, numbers
@@ -82,6 +84,25 @@ def test_an_infinite_weight_may_make_edges_of_a_transposed_convolution_nan() -> 
     np.testing.assert_array_equal(np.isinf(actual), np.isinf(expected))
     np.testing.assert_allclose(actual[:, :, :7, :8], expected[:, :, :7, :8], rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(actual[:, [0, 2, 3]], expected[:, [0, 2, 3]], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_a_weight_of_halves_makes_only_results_nan_that_it_reaches(dilation: int) -> None:
+    """Widened halves have loops of no schedule of convolutions."""
+    attrs = f'strides=[3, 2], output_padding=[0, 1], dilation=[{dilation}], data_layout="NHWC"'
+    module = parse(f"""
+@R.function
+def main(x: R.Tensor((2, 3, 3, 1), "float16"), w: R.Tensor((1, 1, 2, 2), "float16")):
+    return R.nn.conv2d_transpose(x, w, {attrs}, out_layout="NHWC")
+""")
+    x = numbers(2, 3, 3, 1).astype(np.float16)
+    w = np.array([[[[np.nan, 0.5], [-1, 2]]]], np.float16)
+
+    actual = VirtualMachine(build(module))["main"](x, w)
+
+    expected = np.asarray(evaluate(module, "main", x, w))
+    assert np.isnan(expected).sum() == 18
+    np.testing.assert_allclose(actual, expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
