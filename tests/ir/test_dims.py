@@ -131,6 +131,10 @@ def test_minima_of_minima_are_decided_at_once() -> None:
         (n, m, False),
         (n, 1, False),
         (3, 2, True),
+        (n, dims.floordiv(dims.add(n, 1), 2), True),
+        (n, dims.floordiv(dims.add(n, 2), 2), False),
+        (dims.mul(n, m), dims.floordiv(dims.add(dims.mul(n, m), 3), 4), True),
+        (dims.add(dims.floordiv(n, 2), dims.floordiv(dims.add(n, 1), 2)), n, True),
     ],
 )
 def test_greater_or_equal_is_proven(a: Dim, b: Dim, proven: bool) -> None:

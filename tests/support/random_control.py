@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from relax_egraph.errors import IllTyped
+from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.evaluate import evaluate
 from relax_egraph.ir.expr import Call, Expr, Function, GlobalVar, If, SeqExpr, Var
 from relax_egraph.ir.struct_info import tensor
@@ -70,7 +70,10 @@ def call_of_layer(w: Writer) -> Expr:
         raise Rejected
     x = w.choice(fit)
     value = Call(GlobalVar(LAYER, function.struct_info), (x,), struct_info=function.ret_struct_info)
-    result = evaluate(module, LAYER, w.sample(x), packed=PACKED, prim_func=by_numpy)
+    try:
+        result = evaluate(module, LAYER, w.sample(x), packed=PACKED, prim_func=by_numpy)
+    except RunError:  # it refuses this tensor
+        raise Rejected from None
     return w.enter(w.builder.emit(value), result)
 
 

@@ -66,6 +66,11 @@ NOISE_BETWEEN = "test.noise_between"
 ``(x @ y) @ z`` and ``x @ (y @ z)`` differ there if an operand is infinite.
 """
 
+NOISE_OF_EQUALITY = "test.noise_of_equality"
+"""The other truth value, for every second seed, where numbers differ by no more than the noise."""
+
+EQUALITIES = ("equal", "not_equal")
+
 CANCELLING = ("nn.gelu", "nn.gelu_tanh", "nn.log_softmax")
 """Operators whose error is relative to their operand, even where their result is small."""
 
@@ -134,6 +139,21 @@ def noise(seed: int, *, fast: bool = False) -> Callable[..., Array]:
     return changed
 
 
+def of_equality(seed: int) -> Callable[..., Array]:
+    """A function that changes the truth of the equality of numbers that are close by chance."""
+
+    def changed(truth: Array, *numbers: Array) -> Array:
+        if seed % 2 or not all(dtypes.is_float(x.dtype.name) for x in numbers):
+            return truth
+        a, b = numbers
+        with np.errstate(all="ignore"):
+            most = ALLOWED * UNITS * float(dtypes.limits(a.dtype.name).eps)
+            near = (a != b) & (np.abs(a - b) <= most * np.maximum(np.abs(a), np.abs(b)))
+        return truth ^ near
+
+    return changed
+
+
 def finite(change: Callable[..., Array]) -> Callable[..., Array]:
     """`change` of an array whose infinities and NaN are replaced by a large number."""
 
@@ -171,7 +191,11 @@ def bounds(
     runs: list[list[Array]] = []
     for seed in range(RUNS):
         change = noise(seed, fast=fast)
-        functions = {NOISE: change, NOISE_BETWEEN: finite(change)}
+        functions = {
+            NOISE: change,
+            NOISE_BETWEEN: finite(change),
+            NOISE_OF_EQUALITY: of_equality(seed),
+        }
         try:
             packed_too = {**packed, **functions}
             result = evaluate(
@@ -304,6 +328,9 @@ def _noisy_binding(binding: Binding, is_between: bool) -> list[Binding]:
 
 def _changed(exact: Var, call: Call, function: str = NOISE) -> Expr:
     """`exact` with noise, which is a tensor of the result of `call`."""
+    if isinstance(call.op, Op) and call.op.name in EQUALITIES:
+        operands = [exact, *call.args]
+        return call_packed(NOISE_OF_EQUALITY, operands, [exact.struct_info], pure=True)
     name = call.op.name if isinstance(call.op, Op) and not call.op.intrinsic else ""
     beside = call.args if name in CANCELLING else ()
     if name and is_as_accurate_as_its_largest(name):
