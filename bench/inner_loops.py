@@ -51,6 +51,6 @@ def cycles(instructions: Sequence[str], processor: str) -> float:
     command = [program, "-mtriple=aarch64", f"-mcpu={processor}", f"-iterations={_TURNS}"]
     text = "\n".join(instructions)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    found = re.search(r"Total Cycles: +(\d+)", done.stdout)
-    assert found is not None
-    return int(found[1]) / _TURNS
+    total = re.search(r"Total Cycles: +(\d+)", done.stdout)
+    assert total is not None
+    return int(total[1]) / _TURNS

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from bench.llama import APPEND
-from bench.onnx_operators import Writer, extents_of, onnx
+from bench.onnx_nodes import Writer, extents_of, onnx
 from bench.program import NotRunnable, Operand, Step
 
 DOMAIN = "com.microsoft"

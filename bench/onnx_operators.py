@@ -1,91 +1,22 @@
 """The operators of modules as ONNX nodes, as far as workloads use them."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
-from bench.program import GET, Array, NotRunnable, Operand, Step
-from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, Constant, ShapeExpr, Var
-from relax_egraph.ir.struct_info import TensorStructInfo
-
-onnx: Any = import_module("onnx")  # optional: absent when types are checked
+from bench.onnx_nodes import Write, Writer, extents_of, integers, numbers_of, onnx, tensor_of
+from bench.onnx_windows import WINDOWS
+from bench.program import GET, NotRunnable, Step
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """The nodes so far, and the tensors that they read beside the parameters.
-
-    `names` are of all values of the program.  `appended` maps a grown cache to its parameter and
-    the appended row.
-    """
-
-    names: Mapping[Var | Constant, str]
-    nodes: list[Any]
-    tensors: dict[str, Array]
-    appended: dict[str, tuple[str, str]]
-
-    def step(self, step: Step) -> None:
-        """Add the nodes of `step`; raises `NotRunnable` for an unsupported operator."""
-        if step.operator not in _OPERATORS:
-            raise NotRunnable(f"no operator {step.operator}")
-        _OPERATORS[step.operator](self, step)
-
-    def node(self, kind: str, operands: list[str], result: str, *more: str, **attrs: Attr) -> str:
-        """Add a node with the output `result`, and `more`; returns `result`."""
-        self.nodes.append(onnx.helper.make_node(kind, operands, [result, *more], **attrs))
-        return result
-
-    def reshaped(self, x: str, result: str, shape: tuple[int, ...]) -> str:
-        """Add a node that reshapes `x`; returns `result`."""
-        shape_name = self.tensor(f"{result}_shape", np.array(shape, np.int64))
-        return self.node("Reshape", [x, shape_name], result)
-
-    def tensor(self, name: str, data: Array) -> str:
-        """Add a tensor; returns `name`."""
-        self.tensors[name] = data
-        return name
-
-    def result(self, step: Step) -> str:
-        """The name of the result of `step`."""
-        return self.names[step.result]
-
-    def operands(self, step: Step) -> list[str]:
-        """The names of the operands of `step`, with tuples flattened; all are tensors."""
-        return [self._name(operand) for operand in _flat(step.operands)]
-
-    def _name(self, operand: Operand) -> str:
-        if not isinstance(operand, Var | Constant):
-            raise NotRunnable(f"an operand is {operand}: needs a tensor")
-        return self.names[operand]
-
-    def numbers(self, step: Step, use: str, values: tuple[int, ...]) -> str:
-        """A tensor of integers, for one `use` by `step`."""
-        return self.tensor(f"{self.result(step)}_{use}", np.array(values, np.int64))
+def write_step(writer: Writer, step: Step) -> None:
+    """Add the nodes of `step`; raises `NotRunnable` for an unsupported operator."""
+    if step.operator not in _OPERATORS:
+        raise NotRunnable(f"no operator {step.operator}")
+    _OPERATORS[step.operator](writer, step)
 
 
-_Write = Callable[[Writer, Step], object]
-
-
-def _flat(operands: tuple[Operand, ...]) -> list[Operand]:
-    return [o for each in operands for o in (_flat(each) if isinstance(each, tuple) else [each])]
-
-
-def extents_of(operand: Operand) -> tuple[Dim, ...]:
-    """The extents of a tensor or a shape."""
-    if isinstance(operand, ShapeExpr):
-        return operand.values
-    assert isinstance(operand, Var | Constant)
-    info = operand.struct_info
-    assert isinstance(info, TensorStructInfo)
-    assert info.dims is not None
-    return info.dims
-
-
-def _plain(kind: str) -> _Write:
+def _plain(kind: str) -> Write:
     return lambda writer, step: writer.node(kind, writer.operands(step), writer.result(step))
 
 
@@ -131,23 +62,18 @@ def _silu(writer: Writer, step: Step) -> None:
     writer.node("Mul", [x, writer.node("Sigmoid", [x], f"{result}_share")], result)
 
 
-def _reduction(kind: str) -> _Write:
+def _reduction(kind: str) -> Write:
     def write(writer: Writer, step: Step) -> None:
         axes, kept = step.attrs["axis"], step.attrs["keepdims"]
-        axes_operand = [] if axes is None else [writer.numbers(step, "axes", _integers(axes))]
+        axes_operand = [] if axes is None else [writer.numbers(step, "axes", integers(axes))]
         operands, result = writer.operands(step), writer.result(step)
         writer.node(kind, [*operands, *axes_operand], result, keepdims=int(bool(kept)))
 
     return write
 
 
-def _integers(attr: Attr) -> tuple[int, ...]:
-    assert isinstance(attr, tuple)
-    return tuple(int(e) for e in attr if isinstance(e, int))
-
-
 def _expand_dims(writer: Writer, step: Step) -> None:
-    axes = writer.numbers(step, "axes", _integers(step.attrs["axis"]))
+    axes = writer.numbers(step, "axes", integers(step.attrs["axis"]))
     writer.node("Unsqueeze", [*writer.operands(step), axes], writer.result(step))
 
 
@@ -165,7 +91,7 @@ def _reshape(writer: Writer, step: Step) -> None:
     if target.count(-1) > 1:
         raise NotRunnable(f"reshape of {before} to {after}: needs one extent that is left")
     target_name = writer.numbers(step, "shape", target)
-    writer.node("Reshape", [writer.names[_tensor(x)], target_name], writer.result(step))
+    writer.node("Reshape", [writer.names[tensor_of(x)], target_name], writer.result(step))
 
 
 def _broadcast_to(writer: Writer, step: Step) -> None:
@@ -177,40 +103,28 @@ def _broadcast_to(writer: Writer, step: Step) -> None:
     if not all(isinstance(d, int) for d in target):
         raise NotRunnable(f"broadcast_to of {before} to {after}: needs extents that are numbers")
     target_name = writer.numbers(step, "shape", tuple(d for d in target if isinstance(d, int)))
-    writer.node("Expand", [writer.names[_tensor(x)], target_name], writer.result(step))
+    writer.node("Expand", [writer.names[tensor_of(x)], target_name], writer.result(step))
 
 
 def _strided_slice(writer: Writer, step: Step) -> None:
     x, begin, end = step.operands
-    axes = _integers(step.attrs["axes"])
+    axes = integers(step.attrs["axes"])
     strides = step.attrs["strides"]
     parts = {
-        "begin": _numbers_of(begin),
-        "end": _numbers_of(end),
+        "begin": numbers_of(begin),
+        "end": numbers_of(end),
         "axes": axes,
-        "strides": (1,) * len(axes) if strides is None else _integers(strides),
+        "strides": (1,) * len(axes) if strides is None else integers(strides),
     }
     bounds = [writer.numbers(step, use, values) for use, values in parts.items()]
-    writer.node("Slice", [writer.names[_tensor(x)], *bounds], writer.result(step))
+    writer.node("Slice", [writer.names[tensor_of(x)], *bounds], writer.result(step))
 
 
 def _ones(writer: Writer, step: Step) -> None:
     (shape,) = step.operands
-    shape_name = writer.numbers(step, "shape", _numbers_of(shape))
+    shape_name = writer.numbers(step, "shape", numbers_of(shape))
     one = onnx.numpy_helper.from_array(np.ones(1, np.dtype(str(step.attrs["dtype"]))))
     writer.node("ConstantOfShape", [shape_name], writer.result(step), value=one)
-
-
-def _numbers_of(shape: Operand) -> tuple[int, ...]:
-    extents = extents_of(shape)
-    if not all(isinstance(d, int) for d in extents):
-        raise NotRunnable(f"shape {extents}: needs numbers")
-    return tuple(d for d in extents if isinstance(d, int))
-
-
-def _tensor(operand: Operand) -> Var | Constant:
-    assert isinstance(operand, Var | Constant)
-    return operand
 
 
 def _tril(writer: Writer, step: Step) -> None:
@@ -220,86 +134,6 @@ def _tril(writer: Writer, step: Step) -> None:
 def _concat(writer: Writer, step: Step) -> None:
     axis = step.attrs["axis"]
     writer.node("Concat", writer.operands(step), writer.result(step), axis=axis)
-
-
-def _conv2d(writer: Writer, step: Step) -> None:
-    a = step.attrs
-    if (a["data_layout"], a["kernel_layout"]) != ("NCHW", "OIHW"):
-        raise NotRunnable(f"{a['data_layout']}, {a['kernel_layout']}: needs NCHW, OIHW")
-    writer.node(
-        "Conv",
-        writer.operands(step),
-        writer.result(step),
-        strides=a["strides"],
-        pads=_pads(a["padding"]),
-        dilations=a["dilation"],
-        group=a["groups"],
-    )
-
-
-def _conv2d_transpose(writer: Writer, step: Step) -> None:
-    a = step.attrs
-    writer.node(
-        "ConvTranspose",
-        writer.operands(step),
-        writer.result(step),
-        strides=a["strides"],
-        pads=_pads(a["padding"]),
-        group=a["groups"],
-    )
-
-
-def _max_pool2d(writer: Writer, step: Step) -> None:
-    a = step.attrs
-    writer.node(
-        "MaxPool",
-        writer.operands(step),
-        writer.result(step),
-        kernel_shape=a["pool_size"],
-        strides=a["strides"],
-        pads=_pads(a["padding"]),
-    )
-
-
-def _avg_pool2d(writer: Writer, step: Step) -> None:
-    a = step.attrs
-    writer.node(
-        "AveragePool",
-        writer.operands(step),
-        writer.result(step),
-        kernel_shape=a["pool_size"],
-        strides=a["strides"],
-        pads=_pads(a["padding"]),
-        count_include_pad=int(bool(a["count_include_pad"])),
-    )
-
-
-def _resize2d(writer: Writer, step: Step) -> None:
-    x, size = step.operands
-    a = step.attrs
-    extents = (*_numbers_of(x)[:2], *_numbers_of(size))
-    sizes = writer.numbers(step, "sizes", extents)
-    is_linear = a["method"] == "linear"
-    writer.node(
-        "Resize",
-        [writer.names[_tensor(x)], "", "", sizes],
-        writer.result(step),
-        mode="linear" if is_linear else "nearest",
-        coordinate_transformation_mode=a["coordinate_transformation_mode"],
-        **({} if is_linear else {"nearest_mode": a["rounding_method"]}),
-    )
-
-
-def _pads(padding: Attr) -> tuple[int, ...]:
-    """The padding before both axes, then after them."""
-    values = _integers(padding)
-    return values * 2 if len(values) == 2 else values
-
-
-def _global_mean(writer: Writer, step: Step) -> None:
-    if step.attrs["output_size"] != (1, 1):
-        raise NotRunnable(f"output_size {step.attrs['output_size']}: needs (1, 1)")
-    writer.node("GlobalAveragePool", writer.operands(step), writer.result(step))
 
 
 def _batch_norm(writer: Writer, step: Step) -> None:
@@ -317,7 +151,7 @@ def _first(writer: Writer, step: Step) -> None:
     writer.node("Identity", writer.operands(step), writer.result(step))
 
 
-_OPERATORS: Mapping[str, _Write] = {
+_OPERATORS: Mapping[str, Write] = {
     "add": _plain("Add"),
     "subtract": _plain("Sub"),
     "multiply": _plain("Mul"),
@@ -350,12 +184,7 @@ _OPERATORS: Mapping[str, _Write] = {
     "nn.softmax": _softmax,
     "nn.layer_norm": _layer_norm,
     "nn.rms_norm": _rms_norm,
-    "nn.conv2d": _conv2d,
     "nn.batch_norm": _batch_norm,
-    "nn.conv2d_transpose": _conv2d_transpose,
-    "nn.max_pool2d": _max_pool2d,
-    "nn.avg_pool2d": _avg_pool2d,
-    "image.resize2d": _resize2d,
-    "nn.adaptive_avg_pool2d": _global_mean,
     GET: _first,
+    **WINDOWS,
 }

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from bench import onnx_cache
-from bench.onnx_operators import Writer, onnx
+from bench.onnx_nodes import Writer, onnx
+from bench.onnx_operators import write_step
 from bench.program import program_of
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Var
@@ -31,7 +32,7 @@ def onnx_model(module: IRModule) -> Any:
         if (write := onnx_cache.OPERATORS.get(step.operator)) is not None:
             write(writer, step)
         else:
-            writer.step(step)
+            write_step(writer, step)
     caches = dict.fromkeys(cache for cache, _ in writer.appended.values())
     of_name = {names[p]: p for p in program.params}
     graph = onnx.helper.make_graph(

@@ -19,9 +19,8 @@ def factor(pointer: Value, lanes: int) -> Value:
     """The number at `pointer` in all `lanes`."""
     f = pointer.function
     number = f.load(pointer, F32)
-    if (
-        f.module.target.multiplies_by_lane
-    ):  # else LLVM loads to all lanes, which takes a vector unit
+    if f.module.target.multiplies_by_lane:
+        # Without the fence, LLVM loads to all lanes, which takes a vector unit.
         number = f.intrinsic("arithmetic.fence", number, flags="")
     return f.splat(number, lanes)
 

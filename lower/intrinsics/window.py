@@ -50,11 +50,8 @@ def define_window_tile(module: Module, target: Target) -> None:
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, rows, columns, *sizes = f.args
-    strides, done, size = (
-        (a_row, a_line, a_tap, b_step, c_row),
-        f.index(0),
-        strip_columns("float32"),
-    )
+    strides = (a_row, a_line, a_tap, b_step, c_row)
+    done, size = f.index(0), strip_columns("float32")
     for heights, vectors in _strips(target):
         lanes = target.lanes(32)
         name, width = f"window_{vectors}", vectors * lanes

@@ -1,9 +1,9 @@
 """Matrix products: blocks by the micro-kernel ``gemm_tile``, with the epilogue on the hot block.
 
-The output is cut into blocks of 96 rows by 64 columns.  A block is computed over the whole depth
-into a local buffer, from which the epilogue computes the outputs; without an epilogue, the block is
-computed in the output.  A right operand that is not constant is read in place, or copied to panels
-if it is large and used by many rows, or streamed for few rows.
+The output is cut into blocks, whose sizes follow from the caches: see `tile_sizes`.  A block is
+computed over the whole depth into a local buffer, from which the epilogue computes the outputs;
+without an epilogue, the block is computed in the output.  A right operand that is not constant is
+read in place, or copied to panels if it is large and used by many rows, or streamed for few rows.
 """
 
 from collections.abc import Sequence

@@ -1,18 +1,16 @@
 """Reads scalar expressions of the loop language, exactly as written: nothing is folded."""
 
 import ast
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import numpy as np
-
 from relax_egraph.errors import nearest
-from relax_egraph.ir.dtypes import DTYPES, is_float, is_integer, limits
+from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.ir.form import FUNCTIONS, SIGNS
 from relax_egraph.script.literals import read_dtype, read_literal
 from relax_egraph.script.source import Source, arguments, dotted
+from relax_egraph.script.tir_numbers import as_float, extreme, quotient
 from relax_egraph.tir.expr import (
     HANDLE,
     LOGICAL,
@@ -62,17 +60,6 @@ _BITS: Mapping[type[ast.AST], str] = {
 }
 _SELECTS = {"T.Select": False, "T.if_then_else": True}
 """Whether the other side is left unevaluated."""
-
-
-def extreme(name: str, dtype: str) -> Imm:
-    """``T.min_value(dtype)``, ``T.max_value(dtype)``, ``T.infinity(dtype)``."""
-    if not is_float(dtype):
-        range_ = np.iinfo(dtype)
-        return Imm(int(range_.min if name == "T.min_value" else range_.max), dtype)
-    if name == "T.infinity":
-        return Imm(math.inf, dtype)
-    limit = float(limits(dtype).max)
-    return Imm(-limit if name == "T.min_value" else limit, dtype)
 
 
 _IMMEDIATES: Mapping[str, str] = {f"T.{dtype}": dtype for dtype in DTYPES}
@@ -160,7 +147,7 @@ class TirExpressions:
         default = "float32" if any(isinstance(v, float) for v in values) else "int64"
         dtype = strong or default
         operands = [self._strong(n, v, dtype) for n, v in zip(nodes, values, strict=True)]
-        operands = [_as_float(o, dtype) if is_float(dtype) else o for o in operands]
+        operands = [as_float(o, dtype) if is_float(dtype) else o for o in operands]
         for node, value in zip(nodes, operands, strict=True):
             if value.dtype != dtype:
                 message = f"{what}: `{ast.unparse(node)}` is {value.dtype}, needs {dtype}"
@@ -269,26 +256,13 @@ class TirExpressions:
                 return self.typed(by_name["value"], dtype)
             case "T.Div" | "T.truncdiv":
                 self._count(node, name, 2)
-                return self._quotient(*self._unified(node.args, name))
+                return quotient(*self._unified(node.args, name))
             case "T.Not":
                 self._count(node, name, 1)
                 return Not(self.condition(node.args[0]))
             case _:
                 message = f"unknown function {name or ast.unparse(node.func)}"
                 raise self.source.error(node, message, nearest(name, KNOWN))
-
-    def _quotient(self, a: TirExpr, b: TirExpr) -> TirExpr:
-        """A quotient of floats, or of whole numbers rounded towards zero."""
-        if is_float(a.dtype):
-            return Binary("/", a, b)
-        zero = Imm(0, a.dtype)
-        if isinstance(b, Imm) and b.value > 0:
-            up = Binary("-", zero, Binary("//", Binary("-", zero, a), b))
-            return Select(Binary("<", a, zero), up, Binary("//", a, b))
-        magnitudes = [Binary("max", x, Binary("-", zero, x)) for x in (a, b)]
-        down = Binary("//", *magnitudes)
-        is_negative = Binary("!=", Binary("<", a, zero), Binary("<", b, zero))
-        return Select(is_negative, Binary("-", zero, down), down)
 
     def _let(self, node: ast.Call) -> TirExpr:
         """``T.let(v, value, body)``: `body` with `value` substituted for `v`."""
@@ -323,13 +297,6 @@ class TirExpressions:
             note = nearest(node.id, self.names)
             raise self.source.error(node, f"undefined variable {node.id}", note)
         return meaning
-
-
-def _as_float(value: TirExpr, dtype: str) -> TirExpr:
-    """A whole number beside a float, which TVM converts to its dtype."""
-    if not is_integer(value.dtype):
-        return value
-    return Imm(float(value.value), dtype) if isinstance(value, Imm) else Cast(dtype, value)
 
 
 def _shape_owner(node: ast.expr) -> ast.Name | None:

@@ -88,12 +88,12 @@ def all_class_non_max_suppression(
     *,
     output_format: str = "onnx",
 ) -> StructInfo:
-    """The boxes of each class that overlap none of a higher score by more than a threshold.
+    """The boxes of each class that overlap none of a higher score by a threshold or more.
 
     `boxes` are (n, b, 4), of corners in any order, `scores` (n, class, b); of the other operands
-    the first element counts.  ``"onnx"``: rows ``(n, class, b)``, 0 behind the chosen ones, and
-    their count, of shape (1,).  ``"tensorflow"``: for each image rows ``(class, b)``, their scores,
-    and their count.
+    the first element counts; an `iou_threshold` of 0 or less chooses none.  ``"onnx"``: rows
+    ``(n, class, b)``, 0 behind the chosen ones, and their count, of shape (1,).  ``"tensorflow"``:
+    for each image rows ``(class, b)``, their scores, and their count.
     """
     subject = f"R.vision.all_class_non_max_suppression of {boxes} and {scores}"
     check_one_of(subject, "output_format", output_format, FORMATS)

@@ -50,7 +50,8 @@ def roi_pool(
 ) -> StructInfo:
     """``out[r, c, i, j]``: the greatest pixel in bin (i, j) of region r, 0 of no pixel.
 
-    Borders of regions are rounded to pixels, halves up; bins overlap where they share a pixel.
+    Borders of regions are rounded to pixels, halves up; bins overlap where they share a pixel.  A
+    region with a border that is infinite or NaN has no pixels.
     """
     subject = f"R.vision.roi_pool of {data} and {rois}"
     return _regions(subject, data, rois, pooled_size, layout)

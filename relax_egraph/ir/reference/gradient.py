@@ -28,13 +28,12 @@ def _nll_loss_backward(
     chosen = np.clip(targets.astype(np.int64), 0, max(classes - 1, 0))
     shares = np.ones(classes) if weights is None else weights.astype(np.float64)
     weight = np.where(targets == ignore_index, 0.0, shares[chosen])
-    given = np.broadcast_to(output_grad.astype(np.float64), targets.shape)
+    gradient = np.broadcast_to(output_grad.astype(np.float64), targets.shape)
     if reduction == "mean":
-        given = given / np.sum(weight)
+        gradient = gradient / np.sum(weight)
+    weighted = np.where(weight == 0, 0, gradient * weight)
     result = np.zeros((targets.size, classes))
-    result[np.arange(targets.size), chosen.ravel()] = -np.where(
-        weight == 0, 0, given * weight
-    ).ravel()
+    result[np.arange(targets.size), chosen.ravel()] = -weighted.ravel()
     moved = np.moveaxis(result.reshape(*each, classes), -1, place)
     return np.ascontiguousarray(moved).astype(predictions.dtype)
 
@@ -42,20 +41,20 @@ def _nll_loss_backward(
 def _pool_backward(name: str, output_grad: Array, data: Array, **attrs: Any) -> Array:
     attributes = pool(f"R.grad.{name}_backward", 2, **attrs)
     x = np.transpose(data, attributes.data)
-    given = np.transpose(output_grad, attributes.out).astype(np.float64)
+    gradient = np.transpose(output_grad, attributes.out).astype(np.float64)
     places = np.stack([*taps(attributes, np.arange(x.size).reshape(x.shape), -1)])
-    if given.shape != places.shape[1:]:
-        raise ValueError(f"the gradient has shape {given.shape}, needs {places.shape[1:]}")
+    if gradient.shape != places.shape[1:]:
+        raise ValueError(f"the gradient has shape {gradient.shape}, needs {places.shape[1:]}")
     result = np.zeros(x.size)
     if name == "max_pool2d":
         values = np.stack([*taps(attributes, x, least(x.dtype))])
-        values = np.where(places < 0, -np.inf, values.astype(np.float64))
-        greatest = np.argmax(np.where(np.isnan(values), np.inf, values), axis=0)
-        places = np.take_along_axis(places, greatest[None], 0)
+        is_greatest = (values == np.max(values, axis=0)) | np.isnan(values)
+        first = np.argmax(is_greatest & (places >= 0), axis=0)
+        places = np.take_along_axis(places, first[None], 0)
     else:
-        given = given / np.maximum(counted(attributes, x), 1)
-    given = np.broadcast_to(given, places.shape)
-    np.add.at(result, places[places >= 0], given[places >= 0])
+        gradient = gradient / np.maximum(counted(attributes, x), 1)
+    gradient = np.broadcast_to(gradient, places.shape)
+    np.add.at(result, places[places >= 0], gradient[places >= 0])
     back = np.transpose(result.reshape(x.shape), np.argsort(attributes.data))
     return np.ascontiguousarray(back).astype(data.dtype)
 
@@ -64,10 +63,10 @@ def _take_backward(output_grad: Array, x: Array, indices: Array, *, axis: int | 
     place = 0 if axis is None else axis % x.ndim
     at = positions(indices.astype(np.int64), x.shape[place])
     rest = (*x.shape[:place], *x.shape[place + 1 :])
-    given = np.moveaxis(output_grad, range(place, place + at.ndim), range(at.ndim))
+    gradient = np.moveaxis(output_grad, range(place, place + at.ndim), range(at.ndim))
     result = np.zeros((x.shape[place], *rest))
     if x.shape[place]:  # else there is nothing to take
-        np.add.at(result, at, given.astype(np.float64))
+        np.add.at(result, at, gradient.astype(np.float64))
     return np.ascontiguousarray(np.moveaxis(result, 0, place)).astype(x.dtype)
 
 

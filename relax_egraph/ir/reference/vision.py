@@ -60,7 +60,10 @@ def _roi_pool(
     images, size = _images(data, rois, pooled_size, layout)
     result = np.zeros((len(rois), images.shape[1], *size), data.dtype)
     for r, (image, roi) in enumerate(zip(_numbers(images, rois), rois, strict=True)):
-        x1, y1, x2, y2 = (math.floor(float(c) * spatial_scale + 0.5) for c in roi[1:])
+        corners = [float(c) * spatial_scale for c in roi[1:]]
+        if not all(map(math.isfinite, corners)):
+            continue
+        x1, y1, x2, y2 = (math.floor(c + 0.5) for c in corners)
         for at in np.ndindex(*size):
             spans = [
                 _span(first, last, extent, place, bins)

@@ -51,6 +51,23 @@ def test_a_gradient_is_the_derivative(name: str) -> None:
         assert np.sum(np.asarray(result) * direction) == pytest.approx(slope, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [([-np.inf] * 4, 0), ([np.inf, np.nan, 1, np.nan], 1), ([1, 3, 3, 2], 1)],
+    ids=["of -inf, beside padding", "of a NaN after inf", "of two"],
+)
+def test_the_gradient_of_a_maximum_goes_to_its_first_element(
+    values: list[float], place: int
+) -> None:
+    x = np.array(values, np.float32).reshape(1, 1, 2, 2)
+    attrs = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1)}
+    gradient = np.ones((1, 1, 1, 1), np.float32)
+
+    result = apply_op(OPS["grad.max_pool2d_backward"], [gradient, x], attrs)
+
+    assert np.ravel(result).tolist() == [float(k == place) for k in range(4)]
+
+
 def test_a_gradient_has_the_shape_of_the_result() -> None:
     operands = [tensor((2, 3), "float32"), tensor((4, 3), "float32"), tensor((3,), "int64")]
     call = Call(

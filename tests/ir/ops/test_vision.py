@@ -84,6 +84,16 @@ def test_regions_are_pooled() -> None:
     assert aligned.tolist() == [[[[7.5]]]]  # at the middle of the image
 
 
+@pytest.mark.parametrize("corner", [np.nan, np.inf, -np.inf])
+def test_a_region_without_finite_borders_has_no_pixels(corner: float) -> None:
+    image = np.ones((1, 1, 4, 4), np.float32)
+    regions = np.array([[0, corner, 0, 3, 3], [0, 0, 0, 3, 3]], np.float32)
+
+    pooled = computed("roi_pool", image, regions, pooled_size=(1, 1), spatial_scale=1.0)
+
+    assert pooled.ravel().tolist() == [0, 1]
+
+
 def test_offsets_of_zero_are_the_anchors() -> None:
     anchors = np.array([[[0.1, 0.2, 0.5, 0.8]]], np.float32)
     logits = np.array([[[0], [np.log(3)]]], np.float32)
