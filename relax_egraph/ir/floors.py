@@ -38,7 +38,7 @@ def by_floors(expr: sympy.Expr) -> sympy.Expr:
 
 
 def _with_fewest_terms(expr: sympy.Expr) -> sympy.Expr:
-    """The sum `expr` with its floors turned by ``-⌊p / k⌋ = ⌊(k - 1 - p) / k⌋`` where one cancels."""
+    """The sum `expr`, in which ``-⌊p / k⌋ = ⌊(k - 1 - p) / k⌋`` is used where a term cancels."""
     terms = sympy.Add.make_args(expr)
     for term in terms:
         sign, inner = term.as_coeff_Mul()
