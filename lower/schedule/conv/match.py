@@ -16,7 +16,7 @@ from relax_egraph.tir.rewrite import substitute, variables
 
 def match_convolution(stage: Stage, stages: Sequence[Stage]) -> Convolution | None:
     """`stage` as a float32 convolution; the padding of its data may be one of `stages`."""
-    if not stage.sums_floats or not isinstance(stage.value, Binary) or stage.value.kind != "*":
+    if not stage.sums or not isinstance(stage.value, Binary) or stage.value.kind != "*":
         return None
     for data, weight in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
         source = _source(data, stages)
