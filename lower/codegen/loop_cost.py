@@ -83,7 +83,9 @@ def _transpose(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
 
 
 INTRINSIC_COSTS: Mapping[str, _Cost] = {
-    **dict.fromkeys(("gemm_tile", "gemm_tile_bfloat16", "gemm_tile_int8", "gemm_tile_int32"), _tile),
+    **dict.fromkeys(
+        ("gemm_tile", "gemm_tile_bfloat16", "gemm_tile_int8", "gemm_tile_int32"), _tile
+    ),
     "gemm_tile_float64": _double,
     **dict.fromkeys(("dot_tile", "axpy_tile"), _streamed),
     "softmax_tile": _softmax,

@@ -42,8 +42,8 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + s·b_strip + j - s·S]`` for
     ``i < rows``, ``j < columns``, ``k < depth``, of `dtype`, or of float32 with a narrow `b` of
     `dtype`; ``S`` is `strip_columns`, the columns of a cache line, and ``s = j // S``.  The sum is
-    added to `c` if `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other elements are read or
-    written.  The last parameters are `depth`, `adds` and `ahead`.
+    added to `c` if `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other
+    elements are read or written.  The last parameters are `depth`, `adds` and `ahead`.
 
     If `ahead` is not 0, the lines at that distance from those of `b` are prefetched meanwhile.
     """

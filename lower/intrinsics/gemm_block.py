@@ -115,7 +115,8 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
 def _block(rows: int, vectors: int, target: Target, dtype: str) -> Block:
     machine = machine_of(target)
     lanes = target.lanes(computed(dtype).bits)
-    return Block(rows, vectors, lanes, dtype, machine.multipliers * machine.latency)
+    latency = machine.latency if computed(dtype).is_float else 1
+    return Block(rows, vectors, lanes, dtype, machine.multipliers * latency)
 
 
 _At = tuple[Value, Value, Value]

@@ -63,8 +63,8 @@ class Left:
 
     def read(self, at: Value) -> list[Value]:
         """The numbers of the rows at index `at`."""
-        places = [at.function.address(row, at, self.element) for row in self.rows]
-        return [factor(place, self.lanes, self.element) for place in places]
+        f, lanes, element = at.function, self.lanes, self.element
+        return [factor(f.address(row, at, element), lanes, element) for row in self.rows]
 
     @property
     def _by_lane(self) -> bool:

@@ -159,7 +159,9 @@ def _fits_blocks(p: Product, right: PackedOperand | None) -> Condition:
     condition = both(several, at_most(columns, MOST_COLUMNS))
     if right is not None:
         return condition
-    return both(condition, at_most(dims.mul(depth, columns), copied_from(scheduled_machine(), p.bits)[1]))
+    return both(
+        condition, at_most(dims.mul(depth, columns), copied_from(scheduled_machine(), p.bits)[1])
+    )
 
 
 def _most_rows(p: Product) -> int:

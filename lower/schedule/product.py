@@ -27,11 +27,11 @@ FEWEST_STEPS = 8
 class Product:
     """``buffer[indices] = Σ a · b`` over `depth`, for each point of `batch`, `row` and `column`.
 
-    All are of one of the dtypes `TILED`, except that `b` of a float32 product may be `NARROW`.  `row` is ``None`` for a single
-    row, `depth` for a depth of 1.  `a` does not depend on `column`, nor `b` on `row`.  The result
-    is contiguous along `column`; `a_row`, `a_step`, `b_step`, `b_column` and `c_row` are the
-    strides of rows, steps of the depth and columns.  `values` are the axes of the stage without a
-    loop.  The sum may also be `over` further nonempty axes.
+    All are of one dtype of `TILED`, except that `b` of a float32 product may be `NARROW`.  `row` is
+    ``None`` for a single row, `depth` for a depth of 1.  `a` does not depend on `column`, nor `b`
+    on `row`.  The result is contiguous along `column`; `a_row`, `a_step`, `b_step`, `b_column` and
+    `c_row` are the strides of rows, steps of the depth and columns.  `values` are the axes of the
+    stage without a loop.  The sum may also be `over` further nonempty axes.
     """
 
     stage: Stage

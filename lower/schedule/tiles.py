@@ -21,11 +21,15 @@ from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 def cut_rows(p: Product, names: Names) -> Cut:
     """The rows in blocks, which are about equally tall if the number of rows is constant."""
-    return cut_evenly(p.row.extent if p.row else 1, block_rows(scheduled_machine(), p.bits), names, p.bits)
+    size = block_rows(scheduled_machine(), p.bits)
+    return cut_evenly(p.row.extent if p.row else 1, size, names, p.bits)
 
 
 def cut_evenly(rows: Dim, size: int, names: Names, bits: int = 32) -> Cut:
-    """`rows` in blocks of at most `size`, which are whole tiles if `size` is."""
+    """`rows` in blocks of at most `size`, which are whole tiles if `size` is.
+
+    The product is of numbers of `bits`.
+    """
     if isinstance(rows, int) and rows > size:
         tall = micro_tile(scheduled_machine(), bits).rows
         even = -(-rows // -(-rows // size))

@@ -162,8 +162,12 @@ def _host_tile() -> Tile:
     return Tile(host(), *FORMS["strided"])
 
 
-ONE_BY_ONE = {("AVX2", "gemm_tile_int8"): {"gemm_8x1", "gemm_4x1", "gemm_1x1"}}
-"""Strips of a few bytes, which this target has no masks for."""
+SPILLED = {
+    ("AVX2", "gemm_tile_int8"): {"gemm_8x1", "gemm_4x1", "gemm_1x1"},
+    ("AVX2", "gemm_tile_int32"): {"gemm_6x2"},
+    ("SSE2", "gemm_tile_int32"): {"gemm_5x2", "gemm_6x2"},
+}
+"""Strips of a few bytes, which AVX2 has no masks for; products that are added in two steps."""
 
 
 @pytest.mark.parametrize("tile", GEMM_TILES)
@@ -182,7 +186,7 @@ def test_no_vector_is_kept_on_the_stack(name: str, tile: str) -> None:
         if re.search(r"[xyz]mm\d+.*\(%rsp|\(%rsp.*[xyz]mm\d+", body)
     }
     assert any(kernel.startswith("gemm_6x") for kernel in kernels)
-    assert spilled == ONE_BY_ONE.get((name, tile), set())
+    assert spilled == SPILLED.get((name, tile), set())
 
 
 # --- compiled schedules -----------------------------------------------------------------
