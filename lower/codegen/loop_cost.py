@@ -50,6 +50,11 @@ def _tile(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return columns * depth * column
 
 
+def _double(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+    """A product of numbers of 64 bits."""
+    return _tile(scalars, max(1, lanes // 2))
+
+
 def _streamed(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     """A product for each head."""
     heads, rows, columns, depth = scalars[4:8]
@@ -78,7 +83,10 @@ def _transpose(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
 
 
 INTRINSIC_COSTS: Mapping[str, _Cost] = {
-    **dict.fromkeys(("gemm_tile", "gemm_tile_bfloat16", "gemm_tile_int8"), _tile),
+    **dict.fromkeys(
+        ("gemm_tile", "gemm_tile_bfloat16", "gemm_tile_int8", "gemm_tile_int32"), _tile
+    ),
+    "gemm_tile_float64": _double,
     **dict.fromkeys(("dot_tile", "axpy_tile"), _streamed),
     "softmax_tile": _softmax,
     "window_tile": _window,

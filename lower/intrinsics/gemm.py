@@ -1,4 +1,4 @@
-"""Matrix products of a tile: ``gemm_tile``, ``gemm_tile_int8`` and ``gemm_tile_bfloat16``.
+"""Matrix products of a tile: ``gemm_tile``, and ``gemm_tile_float64`` and so on.
 
 There is one routine for each dtype of the right operand, with the sizes as run-time parameters.
 Columns are cut into strips as wide as the micro-kernels, and the remainder into single vectors; a
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Operand, Value
-from relax_egraph.lower.emit.module_text import F32, I64, PTR, IntrinsicEmitter, Module, Type
+from relax_egraph.lower.emit.module_text import I64, PTR, IntrinsicEmitter, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.gemm_block import (
     Block,
@@ -22,7 +22,7 @@ from relax_egraph.lower.intrinsics.gemm_block import (
     narrow,
     wide,
 )
-from relax_egraph.lower.intrinsics.row import ELEMENTS, strip_columns
+from relax_egraph.lower.intrinsics.row import ELEMENTS, computed, strip_columns
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "gemm_tile"
@@ -40,10 +40,10 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     """Add ``gemm_tile(a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, …)``.
 
     ``c[i·c_row + j] = Σₖ a[i·a_row + k·a_step] · b[k·b_step + s·b_strip + j - s·S]`` for
-    ``i < rows``, ``j < columns``, ``k < depth``, of float32, but `b` of `dtype`; ``S`` is
-    `strip_columns`, the columns of a cache line, and ``s = j // S``.  The sum is added to `c` if
-    `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other elements are read or
-    written.  The last parameters are `depth`, `adds` and `ahead`.
+    ``i < rows``, ``j < columns``, ``k < depth``, of `dtype`, or of float32 with a narrow `b` of
+    `dtype`; ``S`` is `strip_columns`, the columns of a cache line, and ``s = j // S``.  The sum is
+    added to `c` if `adds`, which is 0 or 1, is 1.  `c` overlaps neither `a` nor `b`; no other
+    elements are read or written.  The last parameters are `depth`, `adds` and `ahead`.
 
     If `ahead` is not 0, the lines at that distance from those of `b` are prefetched meanwhile.
     """
@@ -56,7 +56,7 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
     _define_narrow_strip(module, rest)
     f = Function(module, name_of(dtype), PARAMS)
     a, b, c, a_row, a_step, b_step, b_strip, c_row, rows, columns, depth, adds, ahead = f.args
-    size = strip_columns(dtype)
+    size, number = strip_columns(dtype), computed(dtype)
     width, lanes = blocks[0].vectors * blocks[0].lanes, blocks[0].lanes
     whole = columns - f.binary("urem", columns, width)
     if width > size:  # a strip of a narrower processor is read by single vectors
@@ -68,7 +68,7 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
         strides = (a_row, a_step, b_step, b_strip, c_row)
         following = f.select(f.compare("==", inside, 0), ahead, 0)
         sizes = (rows, f.index(count), depth, adds, following)
-        f.call(name, a, right, f.address(c, j, F32), *strides, *sizes)
+        f.call(name, a, right, f.address(c, j, number), *strides, *sizes)
 
     start = f.index(0)
     if has_lines:
@@ -77,7 +77,7 @@ def define_gemm_tile(module: Module, target: Target, dtype: str = "float32") -> 
         step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
         with f.loop(0, start, size) as across:
             right = f.address(b, f.binary("udiv", across.index, size) * b_strip, ELEMENTS[dtype])
-            places = (a, right, f.address(c, across.index, F32))
+            places = (a, right, f.address(c, across.index, number))
             fetched = f.address(right, ahead, ELEMENTS[dtype])
             strides = (a_row, a_step, b_step, c_row)
             f.call(row.name, *places, *strides, f.index(size), depth, adds, fetched, step)
@@ -127,7 +127,7 @@ def _halves(f: Function, block: Block) -> None:
     step = f.select(f.compare("!=", ahead, 0), f.const(I64, size), 0)
     share = f.select(f.compare("==", b_strip, size), depth * step, b_strip)
     for k in range(2):
-        places = (a, f.address(b, k * width, element), f.address(c, k * width, F32))
+        places = (a, f.address(b, k * width, element), f.address(c, k * width, block.element))
         fetched = f.address(b, ahead + share * k, element)
         strides = (a_row, a_step, b_step, c_row)
         f.call(block.name, *places, *strides, f.index(width), depth, adds, fetched, step)
@@ -178,8 +178,8 @@ def _blocks(
         more = f.compare("<", down.index, strips - 1)
         following = f.address(own, f.select(more, share, 0), element)
         a_next, c_next = (
-            f.address(a_block, height * a_row, F32),
-            f.address(c_block, height * c_row, F32),
+            f.address(a_block, height * a_row, blocks[0].element),
+            f.address(c_block, height * c_row, blocks[0].element),
         )
         down.carry(a_next, c_next, following)
 

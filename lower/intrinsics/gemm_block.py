@@ -1,8 +1,9 @@
 """Micro-kernels of products: a block of the result in registers, one pass over the depth.
 
 A block is a few rows by a few vectors of columns.  Each step of the depth reads a vector of the
-right operand for each vector of columns, and a number of the left operand for each row.  A right
-operand of fewer bits is widened to float32 in registers, which is exact.
+right operand for each vector of columns, and a number of the left operand for each row.  All are of
+one type, except that a right operand of fewer bits is widened to float32 in registers, which is
+exact.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,11 @@ from dataclasses import dataclass, replace
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.machine import machine_of
-from relax_egraph.lower.emit.module_text import F32, I32, I64, PTR, Module, Type
+from relax_egraph.lower.emit.module_text import I32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.left import Left, Read
-from relax_egraph.lower.intrinsics.row import ELEMENTS, Row, strip_columns
+from relax_egraph.lower.intrinsics.row import ELEMENTS, Row, computed, dtype_of, strip_columns
 from relax_egraph.lower.intrinsics.tile_sizes import micro_tile
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 7, PTR, I64)
@@ -36,7 +37,7 @@ Blocks of ``int8`` always prefetch: widening fills the reorder window before the
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The size of a block: `rows` by `vectors` vectors of `lanes` floats.
+    """The size of a block: `rows` by `vectors` vectors of `lanes` numbers.
 
     A block of a single vector may have fewer columns than lanes.  The right operand is of `dtype`,
     one of `ELEMENTS`.  `busy` is the number of running sums that hide the latency of multipliers.
@@ -54,6 +55,11 @@ class Block:
         return f"gemm_{self.rows}x{self.vectors}"
 
     @property
+    def element(self) -> Type:
+        """The type of the left operand, of products and of sums."""
+        return computed(self.dtype)
+
+    @property
     def sets(self) -> int:
         """The steps of the depth that run at once, each with its own running sums: 1, 2 or 4.
 
@@ -67,7 +73,7 @@ class Block:
 
 def wide(target: Target, dtype: str) -> tuple[Block, ...]:
     """Blocks as wide as the micro-tile, the tallest first."""
-    tile = micro_tile(machine_of(target))
+    tile = micro_tile(machine_of(target), computed(dtype).bits)
     return tuple(_block(rows, tile.vectors, target, dtype) for rows in range(tile.rows, 0, -1))
 
 
@@ -80,16 +86,16 @@ def halves(target: Target, dtype: str) -> tuple[Block, ...]:
 
     A right operand that is so wide is read from the second-level cache.
     """
-    machine = machine_of(target)
-    tile = micro_tile(machine)
-    if tile.vectors * machine.lanes() <= machine.line_of():
+    machine, bits = machine_of(target), computed(dtype).bits
+    tile = micro_tile(machine, bits)
+    if tile.vectors * machine.lanes(bits) <= machine.line_of(bits):
         return ()
     return tuple(_block(rows, tile.vectors // 2, target, dtype) for rows in _HALVES)
 
 
 def line(target: Target, dtype: str) -> Block:
     """A row as wide as a cache line of the right operand, so that each is read at once."""
-    return _block(1, strip_columns(dtype) // target.lanes(32), target, dtype)
+    return _block(1, strip_columns(dtype) // target.lanes(computed(dtype).bits), target, dtype)
 
 
 def fits(target: Target, row: Block) -> bool:
@@ -108,7 +114,9 @@ def narrow(target: Target, dtype: str) -> tuple[Block, ...]:
 
 def _block(rows: int, vectors: int, target: Target, dtype: str) -> Block:
     machine = machine_of(target)
-    return Block(rows, vectors, target.lanes(32), dtype, machine.multipliers * machine.latency)
+    lanes = target.lanes(computed(dtype).bits)
+    latency = machine.latency if computed(dtype).is_float else 1
+    return Block(rows, vectors, lanes, dtype, machine.multipliers * latency)
 
 
 _At = tuple[Value, Value, Value]
@@ -120,11 +128,12 @@ def define_block(module: Module, block: Block) -> None:
     f = Function(module, block.name, PARAMS, internal=True)
     a, b, c, a_row, a_step, b_step, c_row, columns, depth, adds, ahead, ahead_step = f.args
     mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
-    row = Row(block.vectors, block.lanes, mask)
-    right, element = replace(row, dtype=block.dtype), ELEMENTS[block.dtype]
+    right = Row(block.vectors, block.lanes, mask, block.dtype)
+    row = replace(right, dtype=dtype_of(block.dtype))
+    number, element = block.element, ELEMENTS[block.dtype]
     size = block.rows * block.vectors
-    a_rows = [f.address(a, a_row * i if i else 0, F32) for i in range(block.rows)]
-    c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
+    a_rows = [f.address(a, a_row * i if i else 0, number) for i in range(block.rows)]
+    c_rows = [f.address(c, c_row * i if i else 0, number) for i in range(block.rows)]
 
     def step(at: _At, read: Read, sums: Sequence[Value]) -> tuple[_At, list[Value]]:
         """The position of the next step, and the running sums after this one, by rows."""
@@ -133,14 +142,14 @@ def define_block(module: Module, block: Block) -> None:
         if block.rows >= _FEWEST_ROWS_AHEAD or block.dtype == "int8":
             _prefetch(ahead_at)
         pairs = [(x, t) for x in read(a_at) for t in terms]
-        following = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
+        following = [_multiply_add(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
         b_next = f.address(b_at, b_step, element)
         ahead_next = f.address(ahead_at, ahead_step, element)
         return (a_at + a_step, b_next, ahead_next), following
 
     sums, start, sets = row.sums_at(c_rows, adds), (f.const(I64, 0), b, ahead), block.sets
-    zeros = [f.const(F32.of(block.lanes), 0)] * size
-    left = Left(a_rows, a_step, block.lanes)
+    zeros = [f.const(number.of(block.lanes), 0)] * size
+    left = Left(a_rows, a_step, block.lanes, number)
     steps = max(sets, left.steps)
     unrolled = depth if steps == 1 else left.whole(depth, steps)
     with f.loop(0, unrolled, steps, (*start, *sums, *zeros * (sets - 1))) as main:
@@ -162,6 +171,11 @@ def define_block(module: Module, block: Block) -> None:
         totals = list(tail.results[3:])
     row.write_all(c_rows, totals)
     f.finish()
+
+
+def _multiply_add(x: Value, y: Value, total: Value) -> Value:
+    """``x · y + total``: integers wrap."""
+    return total.function.fma(x, y, total) if total.type.is_float else x * y + total
 
 
 def _prefetch(pointer: Value) -> None:

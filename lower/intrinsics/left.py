@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.instructions import Value
-from relax_egraph.lower.emit.module_text import F32
+from relax_egraph.lower.emit.module_text import F32, Type
 from relax_egraph.lower.emit.vector import shuffle
 
 Read = Callable[[Value], list[Value]]
 """Reads the numbers of one step of the depth, at an index: one for each row."""
 
 
-def factor(pointer: Value, lanes: int) -> Value:
-    """The number at `pointer` in all `lanes`."""
+def factor(pointer: Value, lanes: int, element: Type = F32) -> Value:
+    """The number at `pointer`, of type `element`, in all `lanes`."""
     f = pointer.function
-    number = f.load(pointer, F32)
+    number = f.load(pointer, element)
     if f.module.target.multiplies_by_lane:
         # Without the fence, LLVM loads to all lanes, which takes a vector unit.
         number = f.intrinsic("arithmetic.fence", number, flags="")
@@ -29,12 +29,13 @@ def factor(pointer: Value, lanes: int) -> Value:
 class Left:
     """Rows that begin at `rows`, with `step` elements from one step of the depth to the next.
 
-    Each number is wanted in `lanes` lanes.
+    Each number is wanted in `lanes` lanes, of type `element`.
     """
 
     rows: Sequence[Value]
     step: Value
     lanes: int
+    element: Type
 
     @property
     def steps(self) -> int:
@@ -51,8 +52,8 @@ class Left:
         """The functions that read the numbers of `steps` steps, the first of which is at `at`."""
         if not self._by_lane:
             return [self.read] * steps
-        f, type = at.function, F32.of(self.lanes)
-        vectors = [f.load(f.address(row, at, F32), type) for row in self.rows]
+        f, type = at.function, self.element.of(self.lanes)
+        vectors = [f.load(f.address(row, at, self.element), type) for row in self.rows]
 
         def lanes(number: int) -> Read:
             return lambda _: [shuffle(v, v, [number] * self.lanes) for v in vectors]
@@ -61,7 +62,8 @@ class Left:
 
     def read(self, at: Value) -> list[Value]:
         """The numbers of the rows at index `at`."""
-        return [factor(at.function.address(row, at, F32), self.lanes) for row in self.rows]
+        f, lanes, element = at.function, self.lanes, self.element
+        return [factor(f.address(row, at, element), lanes, element) for row in self.rows]
 
     @property
     def _by_lane(self) -> bool:

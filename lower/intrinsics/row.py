@@ -1,4 +1,4 @@
-"""Rows of a tile in memory, as vectors of float32 in registers.
+"""Rows of a tile in memory, as vectors in registers.
 
 The last columns of a tile fill a single vector by a part, which a mask selects.
 """
@@ -8,11 +8,27 @@ from dataclasses import dataclass
 
 from relax_egraph.lower.emit.half_precision import from_bits
 from relax_egraph.lower.emit.instructions import Value
-from relax_egraph.lower.emit.module_text import F32, I8, I16, I32, Type
+from relax_egraph.lower.emit.module_text import F32, F64, I8, I16, I32, Type
 from relax_egraph.lower.emit.vector import masked_load, masked_store
 
-ELEMENTS: Mapping[str, Type] = {"float32": F32, "bfloat16": I16, "int8": I8}
+ELEMENTS: Mapping[str, Type] = {
+    **{"float32": F32, "float64": F64, "int32": I32},
+    **{"bfloat16": I16, "int8": I8},
+}
 """The memory types of elements, by dtype."""
+
+_WIDENED = frozenset({"bfloat16", "int8"})
+
+
+def dtype_of(dtype: str) -> str:
+    """The dtype of products with elements of `dtype`: float32 for narrow ones."""
+    return "float32" if dtype in _WIDENED else dtype
+
+
+def computed(dtype: str) -> Type:
+    """The type of products with elements of `dtype`."""
+    return ELEMENTS[dtype_of(dtype)]
+
 
 LINE = 512
 """The bits of a cache line."""
@@ -38,7 +54,7 @@ class Row:
         return [f.address(pointer, v * self.lanes, element) for v in range(self.vectors)]
 
     def read(self, pointer: Value) -> list[Value]:
-        """The vectors at `pointer` as float32; masked lanes are 0."""
+        """The vectors at `pointer`, narrow ones as float32; masked lanes are 0."""
         type = ELEMENTS[self.dtype].of(self.lanes)
         if self.mask is not None:
             return [_widened(masked_load(pointer, type, self.mask), self.dtype)]
@@ -46,7 +62,7 @@ class Row:
         return [_widened(vector, self.dtype) for vector in loads]
 
     def write(self, pointer: Value, values: Sequence[Value]) -> None:
-        """Store the float32 vectors at `pointer`."""
+        """Store the vectors at `pointer`."""
         for place, value in zip(self.places(pointer), values, strict=True):
             if self.mask is not None:
                 masked_store(value, place, self.mask)
@@ -56,7 +72,7 @@ class Row:
     def sums_at(self, pointers: Sequence[Value], adds: Value) -> Sequence[Value]:
         """The vectors of the rows at `pointers` if `adds`, which is 0 or 1, is 1; else zeros."""
         f = adds.function
-        zeros = [f.const(F32.of(self.lanes), 0)] * (len(pointers) * self.vectors)
+        zeros = [f.const(computed(self.dtype).of(self.lanes), 0)] * (len(pointers) * self.vectors)
         with f.loop(0, adds, 1, zeros) as once:
             once.carry(*(value for pointer in pointers for value in self.read(pointer)))
         return once.results
@@ -68,7 +84,7 @@ class Row:
 
 
 def _widened(stored: Value, dtype: str) -> Value:
-    """Lanes of `dtype` in memory format, as float32."""
+    """Lanes of `dtype` in memory format, narrow ones as float32."""
     f = stored.function
     match dtype:
         case "int8":

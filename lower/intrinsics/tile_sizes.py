@@ -1,4 +1,7 @@
-"""Sizes of tiles, strips, pieces and blocks of matrix products, by the description of a machine."""
+"""Sizes of tiles, strips, pieces and blocks of matrix products, by the description of a machine.
+
+Products are of numbers of `bits`, 32 or 64.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,8 +15,8 @@ the same, whatever the machine."""
 MOST_BLOCK_ROWS = 96
 """The maximal rows of a block: with more, threads would share too few blocks."""
 
-FLOAT = 4
-"""The bytes of an element."""
+FLOAT = 32
+"""The bits of float32, which narrow elements are multiplied in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class MicroTile:
 
 
 @cache
-def micro_tile(machine: Machine) -> MicroTile:
+def micro_tile(machine: Machine, bits: int = FLOAT) -> MicroTile:
     """The tile with the fewest loads for each multiply-add, of those that the registers hold.
 
     A step reads `vectors` of the right operand and a number of the left one for each row; beside
@@ -33,7 +36,7 @@ def micro_tile(machine: Machine) -> MicroTile:
     the machine multiplies by lane.  The columns divide a cache line, or
     are some.
     """
-    lanes, line = machine.lanes(), machine.line_of()
+    lanes, line = machine.lanes(bits), machine.line_of(bits)
     tiles: list[MicroTile] = []
     vectors = 1
     while vectors * lanes <= BLOCK_COLUMNS:
@@ -47,13 +50,13 @@ def micro_tile(machine: Machine) -> MicroTile:
     return min(tiles, key=lambda t: (t.rows + t.vectors) / (t.rows * t.vectors))
 
 
-def strip(machine: Machine, bits: int = 32) -> int:
+def strip(machine: Machine, bits: int = FLOAT) -> int:
     """The columns of a strip of a packed right operand of elements of `bits`.
 
     A strip is as wide as the micro-kernel, which then reads it in order, but a cache line at least.
     """
-    tile, line = micro_tile(machine), machine.line_of(bits)
-    columns = tile.vectors * machine.lanes()
+    number, line = max(bits, FLOAT), machine.line_of(bits)
+    columns = micro_tile(machine, number).vectors * machine.lanes(number)
     return line if columns <= line else BLOCK_COLUMNS
 
 
@@ -68,49 +71,50 @@ PAGES = 512
 """The maximal steps if each row of the right operand is in another page of memory."""
 
 
-def piece(machine: Machine) -> int:
+def piece(machine: Machine, bits: int = FLOAT) -> int:
     """The steps of the depth that run at once.
 
     A strip of the right operand is at most as large as the first-level cache, where most of it
     stays for the next rows.  If that is too small for a wide strip, it is read from the
     second-level cache, of which the rows of a block take three eighths.
     """
-    steps = machine.first.size // (FLOAT * strip(machine))
+    steps = 8 * machine.first.size // (bits * strip(machine, bits))
     if steps >= FEWEST_STEPS:
         return min(MOST_STEPS, steps)
-    return min(MOST_STEPS, max(FEWEST_STEPS, _block_of_left(machine) // MOST_BLOCK_ROWS))
+    return min(MOST_STEPS, max(FEWEST_STEPS, _block_of_left(machine, bits) // MOST_BLOCK_ROWS))
 
 
-def block_rows(machine: Machine) -> int:
+def block_rows(machine: Machine, bits: int = FLOAT) -> int:
     """The rows of a block: whole tiles, which the second-level cache holds for all columns."""
-    rows, tall = _block_of_left(machine) // piece(machine), micro_tile(machine).rows
+    rows = _block_of_left(machine, bits) // piece(machine, bits)
+    tall = micro_tile(machine, bits).rows
     return max(1, min(MOST_BLOCK_ROWS, rows) // tall) * tall
 
 
-def _block_of_left(machine: Machine) -> int:
+def _block_of_left(machine: Machine, bits: int) -> int:
     """The elements of the left operand that the second-level cache holds."""
-    return machine.second.size * 3 // 8 // FLOAT
+    return machine.second.size * 3 // bits
 
 
 ROWS_OF_COPY = 12
 """The minimal rows for each lane for which copying the right operand costs little beside them."""
 
 
-def copied_from(machine: Machine) -> tuple[int, int]:
+def copied_from(machine: Machine, bits: int = FLOAT) -> tuple[int, int]:
     """The rows, and the elements of a right operand, from which it pays to copy it to strips.
 
     Its rows are far apart, often by a power of two, so they share a few sets of a cache.  A
     micro-kernel that is a cache line wide reads the first-level cache, or waits; a wider one reads
     several adjacent lines of each row, from the second-level cache.
     """
-    is_wide = strip(machine) > machine.line_of()
+    is_wide = strip(machine, bits) > machine.line_of(bits)
     largest = 2 * machine.second.size if is_wide else machine.first.size
-    return ROWS_OF_COPY * machine.lanes(), largest // FLOAT
+    return ROWS_OF_COPY * machine.lanes(bits), 8 * largest // bits
 
 
-def streamed_rows(machine: Machine) -> int:
+def streamed_rows(machine: Machine, bits: int = FLOAT) -> int:
     """The maximal rows for which a large right operand is read row by row, not by tiles.
 
     A narrow tile reads a line of each row, far apart, for few multiplications.
     """
-    return 1 if strip(machine) > machine.line_of() else 3
+    return 1 if strip(machine, bits) > machine.line_of(bits) else 3

@@ -10,6 +10,9 @@ from relax_egraph.lower.library.maps import is_map
 from relax_egraph.lower.library.operators import ROWS, schedule_of_operator
 from relax_egraph.lower.library.proofs import numbered, same, shape_of
 
+TILED = ("float32", "float64", "int32")
+"""The dtypes of products that the micro-kernel computes."""
+
 NARROW = ("int8", "bfloat16")
 """The storage dtypes of a right operand that a product widens to float32 while reading it."""
 
@@ -45,7 +48,10 @@ class InnerProduct:
 
 
 def product_of_inputs(kernel: Kernel) -> InnerProduct | None:
-    """The only product of `kernel`, if it is one of float32 inputs; the right one may be narrow."""
+    """The only product of `kernel`, if it is one of inputs of a `TILED` dtype.
+
+    The right one of a float32 product may be narrow.
+    """
     products = [(v, s) for v, s in numbered(kernel) if s.op.name == "matmul"]
     if len(products) != 1:
         return None
@@ -54,7 +60,7 @@ def product_of_inputs(kernel: Kernel) -> InnerProduct | None:
     read = (left, _narrow(kernel, right))
     if any(v >= len(kernel.inputs) or kernel.inputs[v].scalar is not None for v in read):
         return None
-    if product.struct_info.dtype != "float32" or len(shape_of(kernel, right)) < 2:
+    if product.struct_info.dtype not in TILED or len(shape_of(kernel, right)) < 2:
         return None
     if not shape or shape[-1] == 1:
         return None

@@ -32,7 +32,7 @@ def few_rows(epilogue: Epilogue, most: int, names: Names) -> Stmt:
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
     columns = cut(p.column.extent, _width(p.column.extent), "jo", names)
-    strip = Buffer(names.fresh("strip"), (most, columns.size), "float32", "local")
+    strip = Buffer(names.fresh("strip"), (most, columns.size), p.dtype, "local")
 
     def point(i: TirExpr, j: TirExpr) -> dict[TirVar, TirExpr]:
         return {**values, **p.point(i, columns.start + j)}
@@ -61,7 +61,7 @@ def few_rows(epilogue: Epilogue, most: int, names: Names) -> Stmt:
 
     def clear(i: TirExpr, j: TirExpr) -> Stmt:
         place = total(i, j)
-        return Store(place.buffer, place.indices, Imm(0.0, "float32"))
+        return Store(place.buffer, place.indices, Imm(0, p.dtype))
 
     depth = p.depth.extent if p.depth else 1
     rounds = dims.floordiv(depth, TOGETHER)

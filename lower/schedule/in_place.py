@@ -29,5 +29,5 @@ def right_in_place(p: Product, columns: Cut, values: Point) -> RightOperand:
     def row(k: TirExpr) -> BufferLoad:
         return bound_load(p.b, {**values, p.column.var: columns.start, **p.at_depth(k)})
 
-    line, steps = strip_columns(p.b.buffer.dtype), min(PAGES, piece(scheduled_machine()))
+    line, steps = strip_columns(p.b.buffer.dtype), min(PAGES, piece(scheduled_machine(), p.bits))
     return RightOperand(row, from_dim(p.b_step), line, steps)

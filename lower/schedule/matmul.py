@@ -85,9 +85,9 @@ def all_blocks(epilogue: Epilogue, right: PackedOperand | None, names: Names) ->
         return in_place(epilogue, names)
     rows = p.row.extent if p.row else 1
     elements = dims.mul(p.depth.extent if p.depth else 1, p.column.extent)
-    most = streamed_rows(scheduled_machine())
+    most = streamed_rows(scheduled_machine(), p.bits)
     is_few = both(at_most(rows, most), exceeds(elements, LARGEST_BY_BLOCKS))
-    fewest_rows, most_elements = copied_from(scheduled_machine())
+    fewest_rows, most_elements = copied_from(scheduled_machine(), p.bits)
     is_large = both(exceeds(rows, fewest_rows - 1), exceeds(elements, most_elements))
     return choice(
         is_few,

@@ -159,16 +159,18 @@ def _fits_blocks(p: Product, right: PackedOperand | None) -> Condition:
     condition = both(several, at_most(columns, MOST_COLUMNS))
     if right is not None:
         return condition
-    return both(condition, at_most(dims.mul(depth, columns), copied_from(scheduled_machine())[1]))
+    return both(
+        condition, at_most(dims.mul(depth, columns), copied_from(scheduled_machine(), p.bits)[1])
+    )
 
 
 def _most_rows(p: Product) -> int:
     """The maximal rows of a block."""
     columns = p.column.extent
     machine = scheduled_machine()
-    tall = micro_tile(machine).rows
+    tall = micro_tile(machine, p.bits).rows
     rows = BLOCK // columns // tall * tall if isinstance(columns, int) else 0
-    return min(max(rows, FEWEST_ROWS), block_rows(machine))
+    return min(max(rows, FEWEST_ROWS), block_rows(machine, p.bits))
 
 
 def _by_blocks(chain: _Chain, right: PackedOperand | None, names: Names) -> Stmt:
@@ -176,7 +178,7 @@ def _by_blocks(chain: _Chain, right: PackedOperand | None, names: Names) -> Stmt
     p = chain.product
     assert p.row is not None, "a single row is no block"
     batch, values = names.renamed(p.batch, "b")
-    rows = cut_evenly(p.row.extent, _most_rows(p), names)
+    rows = cut_evenly(p.row.extent, _most_rows(p), names, p.bits)
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     i = names.var("i")
     point: Point = {**p.values, **values, p.row.var: rows.start + i}
@@ -185,7 +187,7 @@ def _by_blocks(chain: _Chain, right: PackedOperand | None, names: Names) -> Stmt
         corner = target_of(p, {**values, **p.point(rows.start, columns.start)})
         place, place_row = corner, p.c_row
     else:
-        block = Buffer(names.fresh("block"), (rows.size, p.column.extent), "float32")
+        block = Buffer(names.fresh("block"), (rows.size, p.column.extent), p.dtype)
         rest, room = tuple(_in_block(s, p.stage.buffer, block, i) for s in chain.rest), (block,)
         place, place_row = block[0, columns.start], p.column.extent
     if right is None:

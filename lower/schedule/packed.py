@@ -115,6 +115,6 @@ def packed_right(
         at = start + k * step
         return packed[at] if panels.count == 1 else packed[matrix, at]
 
-    steps_at_once = piece(scheduled_machine()) if rows.size > 1 else panels.depth
+    steps_at_once = piece(scheduled_machine(), p.bits) if rows.size > 1 else panels.depth
     strips = Strips(panels.depth, panels.width, p.b.buffer.dtype)
     return RightOperand(row, step, strips.line, steps_at_once, strips)

@@ -38,7 +38,7 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
     pack = _pack(p, panel, columns, values, names)
     prepare = pack if p.over else None
     step, line = Imm(width, "int64"), Strips(depth, width, panel.dtype).line
-    steps = piece(scheduled_machine())
+    steps = piece(scheduled_machine(), p.bits)
     right = RightOperand(lambda k: panel[0, k, 0], step, line, steps, prepare=prepare)
     rows = cut_rows(p, names)
     blocks = around(rows.blocks, block(epilogue, right, rows, columns, values, names))

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.lower.library.products import NARROW
+from relax_egraph.ir.dtypes import TABLE
+from relax_egraph.lower.library.products import NARROW, TILED
 from relax_egraph.lower.schedule.index import looked_up, steps
 from relax_egraph.lower.schedule.inline import inline
 from relax_egraph.lower.schedule.loops import bound, collapse
@@ -26,11 +27,11 @@ FEWEST_STEPS = 8
 class Product:
     """``buffer[indices] = Σ a · b`` over `depth`, for each point of `batch`, `row` and `column`.
 
-    All are of float32, except that `b` may be of a `NARROW` dtype.  `row` is ``None`` for a single
-    row, `depth` for a depth of 1.  `a` does not depend on `column`, nor `b` on `row`.  The result
-    is contiguous along `column`; `a_row`, `a_step`, `b_step`, `b_column` and `c_row` are the
-    strides of rows, steps of the depth and columns.  `values` are the axes of the stage without a
-    loop.  The sum may also be `over` further nonempty axes.
+    All are of one dtype of `TILED`, except that `b` of a float32 product may be `NARROW`.  `row` is
+    ``None`` for a single row, `depth` for a depth of 1.  `a` does not depend on `column`, nor `b`
+    on `row`.  The result is contiguous along `column`; `a_row`, `a_step`, `b_step`, `b_column` and
+    `c_row` are the strides of rows, steps of the depth and columns.  `values` are the axes of the
+    stage without a loop.  The sum may also be `over` further nonempty axes.
     """
 
     stage: Stage
@@ -48,15 +49,25 @@ class Product:
     c_row: Dim
     over: tuple[Axis, ...] = ()
 
+    @property
+    def dtype(self) -> str:
+        """The dtype of the product."""
+        return self.stage.buffer.dtype
+
+    @property
+    def bits(self) -> int:
+        """The bits of an element of the product."""
+        return TABLE[self.dtype].bits
+
     def point(self, row: TirExpr, column: TirExpr) -> dict[TirVar, TirExpr]:
         """The values of the variables for a row and a column."""
         rows = {self.row.var: row} if self.row else {}
         return {**rows, self.column.var: column}
 
     def right(self, point: Mapping[TirVar, TirExpr]) -> TirExpr:
-        """The element of the right operand at `point`, as float32."""
+        """The element of the right operand at `point`, in the dtype of the product."""
         load = bound_load(self.b, dict(point))
-        return load if load.buffer.dtype == "float32" else Cast("float32", load)
+        return load if load.buffer.dtype == self.dtype else Cast(self.dtype, load)
 
     def at_depth(self, step: TirExpr) -> dict[TirVar, TirExpr]:
         """The value of the variable of the depth, if it has one."""
@@ -64,7 +75,7 @@ class Product:
 
 
 def match_product(stage: Stage, rest: Sequence[Stage] = ()) -> Product | None:
-    """`stage` as one product of float32 matrices; its axes collapse as far as `rest` allows.
+    """`stage` as one product of matrices of one dtype; its axes collapse as far as `rest` allows.
 
     The stages `rest` have the same axes as `stage`.
     """
@@ -80,7 +91,9 @@ def match_contraction(stage: Stage, rest: Sequence[Stage] = ()) -> Product | Non
     Otherwise it is like `match_product`.
     """
     reduction = stage.reduction
-    if reduction is None or not stage.sums_floats or not isinstance(stage.value, Binary):
+    if reduction is None or not stage.sums or not isinstance(stage.value, Binary):
+        return None
+    if stage.buffer.dtype not in TILED:
         return None
     x, y = map(_source, (stage.value.a, stage.value.b))
     if stage.value.kind != "*" or x is None or y is None:

@@ -62,12 +62,12 @@ class Stage:
     reduction: Reduction | None = None
 
     @property
-    def sums_floats(self) -> bool:
-        """Whether it is a float32 sum that starts at 0."""
+    def sums(self) -> bool:
+        """Whether it is a sum that starts at 0."""
         if self.reduction is None or self.reduction.combine != "+":
             return False
         init = self.reduction.init
-        return self.buffer.dtype == "float32" and isinstance(init, Imm) and init.value == 0
+        return isinstance(init, Imm) and init.value == 0
 
     @property
     def all_axes(self) -> tuple[Axis, ...]:

@@ -21,13 +21,17 @@ from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 def cut_rows(p: Product, names: Names) -> Cut:
     """The rows in blocks, which are about equally tall if the number of rows is constant."""
-    return cut_evenly(p.row.extent if p.row else 1, block_rows(scheduled_machine()), names)
+    size = block_rows(scheduled_machine(), p.bits)
+    return cut_evenly(p.row.extent if p.row else 1, size, names, p.bits)
 
 
-def cut_evenly(rows: Dim, size: int, names: Names) -> Cut:
-    """`rows` in blocks of at most `size`, which are whole tiles if `size` is."""
+def cut_evenly(rows: Dim, size: int, names: Names, bits: int = 32) -> Cut:
+    """`rows` in blocks of at most `size`, which are whole tiles if `size` is.
+
+    The product is of numbers of `bits`.
+    """
     if isinstance(rows, int) and rows > size:
-        tall = micro_tile(scheduled_machine()).rows
+        tall = micro_tile(scheduled_machine(), bits).rows
         even = -(-rows // -(-rows // size))
         size = min(size, -(-even // tall) * tall)
     return cut(rows, size, "io", names)
@@ -74,7 +78,7 @@ def block(
     corner = {**batch, **p.point(rows.start, columns.start)}
     if not epilogue.rest:
         return fill(p, right, rows, columns, batch, target_of(p, corner), p.c_row, names)
-    tile = Buffer(names.fresh("tile"), (rows.size, columns.size), "float32", "local")
+    tile = Buffer(names.fresh("tile"), (rows.size, columns.size), p.dtype, "local")
     filled = fill(p, right, rows, columns, batch, tile[0, 0], columns.size, names)
     stores = epilogue.over(tile, rows, columns, batch, names)
     return TirBlock("tile", (), seq(filled, stores), allocs=(tile,))

@@ -174,9 +174,9 @@ def product_beside_a_reduction(d: Draft) -> list[int]:
     return [d.do("add", d.do("matmul", x, w), d.do("max", r, axis=(1,), keepdims=True))]
 
 
-def product_of_doubles_then_reduction(d: Draft) -> list[int]:
-    x, w = d.tensor(N, K, dtype="float64"), d.tensor(K, M, dtype="float64")
-    return [d.do("nn.softmax", d.do("matmul", x, w))]
+def product_of_long_integers_then_reduction(d: Draft) -> list[int]:
+    x, w = d.tensor(N, K, dtype="int64"), d.tensor(K, M, dtype="int64")
+    return [d.do("max", d.do("matmul", x, w), axis=(1,), keepdims=True)]
 
 
 def product_beside_map(d: Draft) -> list[int]:
@@ -184,9 +184,9 @@ def product_beside_map(d: Draft) -> list[int]:
     return [d.do("matmul", x, w), d.do("exp", x)]
 
 
-def product_of_doubles_with_map(d: Draft) -> list[int]:
-    x, w = d.tensor(N, K, dtype="float64"), d.tensor(K, M, dtype="float64")
-    return [d.do("exp", d.do("matmul", x, w))]
+def product_of_long_integers_with_map(d: Draft) -> list[int]:
+    x, w = d.tensor(N, K, dtype="int64"), d.tensor(K, M, dtype="int64")
+    return [d.do("negative", d.do("matmul", x, w))]
 
 
 def product_with_column_and_map(d: Draft) -> list[int]:
@@ -263,9 +263,9 @@ REFUSED: list[Callable[[Draft], list[int]]] = [
     product_then_rows_that_turn_to_columns,
     product_with_rows_beyond_the_cache,
     product_beside_a_reduction,
-    product_of_doubles_then_reduction,
+    product_of_long_integers_then_reduction,
     product_beside_map,
-    product_of_doubles_with_map,
+    product_of_long_integers_with_map,
     product_with_column_and_map,
     results_of_two_shapes,
     permutations_alone,

@@ -233,3 +233,20 @@ def test_a_left_operand_is_not_packed() -> None:
     module = module_of((x,), ir.call("matmul", ir.const(sample(20, 30)), x))
 
     assert [c.shape for c in constants_of(lower_module(module))] == [(20, 30)]
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_products_of_other_dtypes_agree_with_numpy(dtype: str, constant: bool) -> None:
+    """On one thread and on two; sums of small integers are exact."""
+    random = np.random.default_rng(0)
+    for n, k, m in ((1, 300, 70), (7, 5, 65), (100, 530, 130)):
+        x, w = (random.integers(-99, 99, s).astype(dtype) for s in ((n, k), (k, m)))
+        params = [ir.Var("x", ir.tensor((n, k), dtype)), ir.Var("w", ir.tensor((k, m), dtype))]
+        given = (x,) if constant else (x, w)
+        right = ir.const(w) if constant else params[1]
+        module = module_of(params[: len(given)], ir.call("matmul", params[0], right))
+        executable = build(module)
+        for threads in (1, 2):
+            run = VirtualMachine(executable, num_threads=threads)["main"]
+            np.testing.assert_array_equal(run(*given), x @ w)

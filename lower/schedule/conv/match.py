@@ -23,7 +23,7 @@ def match_convolution(stage: Stage, stages: Sequence[Stage]) -> Convolution | No
             sources = (((a, condition), b), ((b, condition), a))
         case _:
             return None
-    if not stage.sums_floats:
+    if not stage.sums:
         return None
     for source, weight in sources:
         if source is None or not isinstance(weight, BufferLoad):

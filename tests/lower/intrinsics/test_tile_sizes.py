@@ -76,6 +76,21 @@ def test_sizes_follow_from_the_machine(
     assert copied_from(machine) == copied
 
 
+def test_sizes_of_doubles_follow_from_their_bits() -> None:
+    v4, v3 = machine_of(processor("x86-64-v4")), machine_of(processor("x86-64-v3"))
+
+    assert (micro_tile(v4, 64), strip(v4, 64), copied_from(v4, 64)) == (
+        MicroTile(6, 4),
+        64,
+        (96, 1 << 18),
+    )
+    assert (micro_tile(v3, 64), strip(v3, 64), copied_from(v3, 64)) == (
+        MicroTile(6, 2),
+        8,
+        (48, 1 << 12),
+    )
+
+
 def test_loops_are_scheduled_for_this_machine_unless_another_is_named() -> None:
     v3, v4 = processor("x86-64-v3"), processor("x86-64-v4")
 

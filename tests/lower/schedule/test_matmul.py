@@ -118,6 +118,18 @@ def test_a_product_alone_goes_to_its_result() -> None:
     assert loops_of(scheduled) == [("parallel", "(n + 95) // 96"), ("parallel", "2")]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+@pytest.mark.parametrize(("n", "m", "k"), SIZES)
+def test_products_of_other_dtypes_run_by_tiles(dtype: str, n: int, m: int, k: int) -> None:
+    x, w = te.placeholder((N, K), dtype, "x"), te.placeholder((K, M), dtype, "w")
+    c = matmul(x, w)
+    function = te.create_prim_func(x, w, te.compute((N, M), lambda i, j: c[i, j] + c[i, j], "out"))
+
+    called = {s.name for s in statements(schedule(function).body) if isinstance(s, TensorIntrinsic)}
+    assert called == {f"gemm_tile_{dtype}"}
+    assert_same_results(function, n=n, m=m, k=k)
+
+
 def test_an_epilogue_reads_the_block_in_place() -> None:
     scheduled = schedule(dense(32, 100))
 
