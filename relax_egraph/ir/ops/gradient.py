@@ -99,6 +99,7 @@ def _like(
     if isinstance(result, TensorStructInfo):
         known = result.dims is not None and output_grad.dims is not None
         a, b = (result.dims or (), output_grad.dims or ()) if known else ((), ())
-        if len(a) != len(b) or any(map(differ, a, b)):
+        ranks = {result.ndim, output_grad.ndim} - {-1}
+        if len(ranks) > 1 or any(map(differ, a, b)):
             raise IllTyped(f"R.grad.{name}: the gradient is {output_grad}, needs {result}")
     return tensor(operand.dims, operand.dtype, operand.ndim)

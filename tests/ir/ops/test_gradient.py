@@ -108,3 +108,11 @@ def test_a_gradient_of_a_pool_is_not_repeated(kind: str) -> None:
 
     with pytest.raises(RunError, match="the gradient"):
         apply_op(OPS[f"grad.{kind}_pool2d_backward"], [gradient, data], {"pool_size": (1, 1)})
+
+
+def test_a_gradient_of_another_rank_is_refused() -> None:
+    operands = (tensor(None, "float32", 1), tensor((4, 3), "float32"), tensor((3,), "int64"))
+    values = tuple(Var(f"x{k}", info) for k, info in enumerate(operands))
+
+    with pytest.raises(IllTyped, match=r"the gradient is .*ndim=1.*, needs .*\(3, 3\)"):
+        infer(Call(OPS["grad.take_backward"], values, {"axis": 0}))
