@@ -33,8 +33,7 @@ def micro_tile(machine: Machine, bits: int = FLOAT) -> MicroTile:
 
     A step reads `vectors` of the right operand and a number of the left one for each row; beside
     the sums, registers hold the former and one of the latter, or a vector of these for each row if
-    the machine multiplies by lane.  The columns divide a cache line, or
-    are some.
+    the machine multiplies by lane.  The columns divide a cache line, or are whole lines.
     """
     lanes, line = machine.lanes(bits), machine.line_of(bits)
     tiles: list[MicroTile] = []
