@@ -91,7 +91,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     w = rng.normal(size=(256, 256))
     for n in (4, 4096):
-        best = rx.optimize(MODULE, [RULES], prices=price(rate=60e9, call=4e-4), hints={"n": n})
+        best = rx.optimize(MODULE, [RULES], prices=price(rate=200e9, call=4e-4), hints={"n": n})
         vm = rx.VirtualMachine(rx.build(best), packed={"blas.dgemm": product})
         x = rng.normal(size=(n, 256))
         same = np.allclose(vm["main"](x, w), np.maximum(x @ w, 0))

@@ -69,7 +69,7 @@ def session() -> Network:
     return network
 
 
-def price(call: float, rate: float = 100e9) -> rx.Prices:
+def price(call: float, rate: float = 400e9) -> rx.Prices:
     """A session that needs `call` seconds to begin, and computes `rate` flops a second."""
 
     def seconds(of: PricedCall) -> float:

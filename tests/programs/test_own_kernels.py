@@ -61,7 +61,7 @@ EXAMPLES = [
     Example(
         dgemm,
         "blas.dgemm",
-        dgemm.price(rate=60e9, call=1e-6),
+        dgemm.price(rate=200e9, call=1e-6),
         dgemm.price(rate=1e6, call=1e-6),
         (X, W),
         np.maximum(X @ W, 0),
@@ -83,8 +83,8 @@ EXAMPLES = [
     Example(
         mlp,
         "onnxruntime.mlp",
-        mlp.price(call=1e-7, rate=1e13),
-        mlp.price(call=1e-1),
+        mlp.price(call=1e-7),
+        mlp.price(call=1e-3),
         LAYERS,
         softmax(mlp.in_numpy(*LAYERS)),
         mlp.in_numpy,
@@ -142,7 +142,7 @@ def test_the_rule_is_right(of: Example) -> None:
 
 
 def test_the_size_decides_between_a_kernel_and_blas() -> None:
-    prices = dgemm.price(rate=60e9, call=4e-4)
+    prices = dgemm.price(rate=200e9, call=4e-4)
 
     few, many = (
         rx.optimize(dgemm.MODULE, [dgemm.RULES], prices=prices, hints={"n": n}) for n in (4, 4096)

@@ -104,11 +104,12 @@ def test_a_constant_recurrence_is_packed_when_the_program_is_built() -> None:
     assert sum(isinstance(s, TensorIntrinsic) for s in statements(loops.body)) == 1
 
 
-def test_a_recurrence_of_float64_keeps_plain_loops() -> None:
+def test_a_recurrence_of_float64_multiplies_by_a_micro_kernel_of_its_own() -> None:
     operands = operands_of("nn.lstm", 6, 2, 5, "forward", "float64")
     module = module_of("nn.lstm", operands, True)
 
     loops = loops_of(module, "recurrence")
 
-    assert not any(isinstance(s, TensorIntrinsic) for s in statements(loops.body))
+    used = {s.name for s in statements(loops.body) if isinstance(s, TensorIntrinsic)}
+    assert used == {"gemm_tile_float64"}
     assert_as_reference("nn.lstm", operands, run(module, operands, True))
