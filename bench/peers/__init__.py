@@ -1,9 +1,11 @@
 """The systems for comparison, as far as they are installed."""
 
+import tempfile
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 
 from bench.system import Compile
 
@@ -66,6 +68,7 @@ def environment(threads: int, vector_bits: int = 512) -> dict[str, str]:
     """
     counts = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
     eigen = "true" if threads > 1 else "false"
+    kernels = str(Path(tempfile.gettempdir(), f"torchinductor-{vector_bits}"))
     isa = f" --xla_cpu_max_isa={_XLA_ISAS[vector_bits]}" if vector_bits in _XLA_ISAS else ""
     return {
         **_NARROW.get(vector_bits, {}),
@@ -73,6 +76,7 @@ def environment(threads: int, vector_bits: int = 512) -> dict[str, str]:
         "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={eigen}{isa}",
         "JAX_PLATFORMS": "cpu",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no processes in the background
+        "TORCHINDUCTOR_CACHE_DIR": kernels,  # compiled for other vectors they may crash
         "MALLOC_MMAP_THRESHOLD_": "1000000000",  # no fresh pages for large results,
         "MALLOC_TRIM_THRESHOLD_": "4000000000",  # whose clearing would be timed
         "CI": "true",  # no telemetry of OpenVINO
