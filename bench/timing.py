@@ -64,15 +64,16 @@ def clock_of(run: Run, calls: int = 1) -> Clock:
     """The thread clock if `run`, called `calls` times, uses no other thread; else the wall clock.
 
     On a shared machine a run may be suspended, but then no other thread of this process works for
-    it.
+    it.  Some systems use another thread at some calls only.
     """
-    alone = awake = 0.0
+    _settle()
+    alone, awake = 1.0, 0.0
     for _ in range(_TRIES):
         wall, all_threads, busy = time.perf_counter(), time.process_time(), time.thread_time()
         for _ in repeat(None, calls):
             run()
         busy = time.thread_time() - busy
-        alone = max(alone, busy / max(time.process_time() - all_threads, 1e-9))
+        alone = min(alone, busy / max(time.process_time() - all_threads, 1e-9))
         awake = max(awake, busy / (time.perf_counter() - wall))
     return time.thread_time if alone > _ALONE and awake > _AWAKE else time.perf_counter
 

@@ -1,6 +1,8 @@
 """Runs take turns, and each is timed by a clock that suits it."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count, groupby
 
 from bench.timing import LEAST_ROUNDS, clock_of, in_turn, least, samples
@@ -26,6 +28,14 @@ def test_the_least_is_of_one_call_by_the_clock_that_is_given() -> None:
 
 def test_what_waits_for_others_is_timed_by_the_wall() -> None:
     assert clock_of(lambda: time.sleep(1e-3)) is time.perf_counter
+
+
+def test_what_calls_another_thread_at_times_is_timed_by_the_wall() -> None:
+    work = partial(sum, range(100_000))
+    with ThreadPoolExecutor(1) as other:
+        run = in_turn([work, lambda: other.submit(work).result()])
+
+        assert clock_of(run) is time.perf_counter
 
 
 def test_runs_in_turn_come_round() -> None:
