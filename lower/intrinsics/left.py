@@ -19,7 +19,7 @@ def factor(pointer: Value, lanes: int, element: Type = F32) -> Value:
     """The number at `pointer`, of type `element`, in all `lanes`."""
     f = pointer.function
     number = f.load(pointer, element)
-    if f.module.target.multiplies_by_lane:
+    if f.module.target.multiplies_by_lane and element.is_float:
         # Without the fence, LLVM loads to all lanes, which takes a vector unit.
         number = f.intrinsic("arithmetic.fence", number, flags="")
     return f.splat(number, lanes)

@@ -18,6 +18,7 @@ from relax_egraph.lower.intrinsics.gemm import GEMM_TILES, name_of
 from relax_egraph.lower.intrinsics.row import ELEMENTS, dtype_of, strip_columns
 from relax_egraph.lower.jit import Kernel, compile_kernels, link
 from relax_egraph.lower.jit.machine_code import assembly
+from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
@@ -168,6 +169,18 @@ SPILLED = {
     ("SSE2", "gemm_tile_int32"): {"gemm_5x2", "gemm_6x2"},
 }
 """Strips of a few bytes, which AVX2 has no masks for; products that are added in two steps."""
+
+
+@pytest.mark.parametrize("tile", GEMM_TILES)
+def test_micro_kernels_of_aarch64_multiply_by_a_lane(tile: str) -> None:
+    target = processor("aarch64")
+    module = Module(target)
+    INTRINSICS[tile](module, target)
+
+    text = assembly(str(module), target)
+
+    instruction = "mla" if tile == "gemm_tile_int32" else "fmla"
+    assert re.search(rf"\t{instruction}\tv\d+\.\w+, v\d+\.\w+, v\d+\.[sd]\[\d\]", text)
 
 
 @pytest.mark.parametrize("tile", GEMM_TILES)
