@@ -28,7 +28,7 @@ KIB = 1024
 
 
 def test_a_machine_is_known_by_the_name_of_its_processor() -> None:
-    assert machine_of(processor("x86-64-v3")) == Machine(256, 16)
+    assert machine_of(processor("x86_64:x86-64-v3")) == Machine(256, 16)
     server = machine_of(processor("icelake-server"))
     assert (server.registers, server.first, server.second) == (
         *(32, Cache(48 * KIB, 12), Cache(1280 * KIB, 20)),
@@ -53,8 +53,8 @@ def test_caches_are_read_from_the_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "tile", "strips", "steps", "rows", "copied"),
     [
-        ("x86-64-v4", MicroTile(6, 4), (64, 64, 64), 1024, 96, (192, 1 << 19)),
-        ("x86-64-v3", MicroTile(6, 2), (16, 32, 64), 512, 96, (96, 1 << 13)),
+        ("x86_64:x86-64-v4", MicroTile(6, 4), (64, 64, 64), 1024, 96, (192, 1 << 19)),
+        ("x86_64:x86-64-v3", MicroTile(6, 2), (16, 32, 64), 512, 96, (96, 1 << 13)),
         ("haswell", MicroTile(6, 2), (16, 32, 64), 512, 48, (96, 1 << 13)),
         ("generic", MicroTile(6, 2), (16, 32, 64), 512, 96, (48, 1 << 13)),
         ("aarch64", MicroTile(5, 4), (16, 32, 64), 512, 95, (48, 1 << 13)),
@@ -77,7 +77,7 @@ def test_sizes_follow_from_the_machine(
 
 
 def test_sizes_of_doubles_follow_from_their_bits() -> None:
-    v4, v3 = machine_of(processor("x86-64-v4")), machine_of(processor("x86-64-v3"))
+    v4, v3 = machine_of(processor("x86_64:x86-64-v4")), machine_of(processor("x86_64:x86-64-v3"))
 
     assert (micro_tile(v4, 64), strip(v4, 64), copied_from(v4, 64)) == (
         MicroTile(6, 4),
@@ -92,7 +92,7 @@ def test_sizes_of_doubles_follow_from_their_bits() -> None:
 
 
 def test_loops_are_scheduled_for_this_machine_unless_another_is_named() -> None:
-    v3, v4 = processor("x86-64-v3"), processor("x86-64-v4")
+    v3, v4 = processor("x86_64:x86-64-v3"), processor("x86_64:x86-64-v4")
 
     with scheduling_for(v4, packed_for=v3):
         assert (scheduled_machine(), packing_machine()) == (machine_of(v4), machine_of(v3))

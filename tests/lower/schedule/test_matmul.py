@@ -17,6 +17,8 @@ from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import For, IfThenElse, PrimFunc, TensorIntrinsic, TirBlock
 from tests.support.scheduled import K, M, N, assert_same_results, loops_of
 
+pytestmark = pytest.mark.usefixtures("avx512")  # strips and blocks are of its sizes
+
 PAIR: tuple[Dim, ...] = (2, N, M)
 
 SIZES = [(0, 3, 2), (3, 0, 2), (2, 3, 0), (1, 1, 1), (7, 65, 2), (13, 5, 3)]
@@ -209,7 +211,7 @@ def test_a_depth_of_several_panels_is_added_up() -> None:
 
 def test_a_large_right_operand_is_packed_where_the_rows_are_enough() -> None:
     def has_panel(rows: Dim, depth: Dim, columns: Dim) -> bool:
-        with scheduling_for(processor("x86-64-v4")):
+        with scheduling_for(processor("x86_64:x86-64-v4")):
             return bool(panels_of(schedule(product((rows, depth), (depth, columns)))))
 
     assert has_panel(192, 1024, 1024)
@@ -228,7 +230,7 @@ def panels_of(function: PrimFunc) -> list[tuple[str, tuple[Dim, ...]]]:
 
 def test_sizes_that_are_not_known_decide_at_run_time() -> None:
     def branches(rows: Dim, depth: Dim, columns: Dim) -> int:
-        with scheduling_for(processor("x86-64-v4")):
+        with scheduling_for(processor("x86_64:x86-64-v4")):
             found = statements(schedule(product((rows, depth), (depth, columns))).body)
         return sum(isinstance(s, IfThenElse) for s in found)
 
@@ -257,7 +259,7 @@ def test_a_single_row_streams_a_large_matrix() -> None:
 # --- the machine decides --------------------------------------------------------------------
 
 
-@pytest.fixture(params=["x86-64-v4", "x86-64-v3", "generic"])
+@pytest.fixture(params=["x86_64:x86-64-v4", "x86_64:x86-64-v3", "generic"])
 def target(request: pytest.FixtureRequest) -> Iterator[str]:
     with scheduling_for(processor(request.param)):
         yield request.param
@@ -270,7 +272,11 @@ def test_the_schedule_for_each_machine_computes_the_same(name: str, target: str)
 
 def test_panels_are_as_wide_as_the_micro_kernel_of_the_machine(target: str) -> None:
     copied = schedule(product((200, 800), (800, 1000)))
-    shapes = {"x86-64-v4": (1, 800, 64), "x86-64-v3": (4, 800, 16), "generic": (4, 800, 16)}
+    shapes = {
+        "x86_64:x86-64-v4": (1, 800, 64),
+        "x86_64:x86-64-v3": (4, 800, 16),
+        "generic": (4, 800, 16),
+    }
 
     assert panels_of(copied) == [("panel0", shapes[target])]
     assert_same_results(transposed_right(9, K), m=70, k=3)
@@ -279,9 +285,9 @@ def test_panels_are_as_wide_as_the_micro_kernel_of_the_machine(target: str) -> N
 def test_a_narrow_micro_kernel_needs_copies_sooner() -> None:
     function = product((96, 128), (128, 128))
 
-    with scheduling_for(processor("x86-64-v4")):
+    with scheduling_for(processor("x86_64:x86-64-v4")):
         assert panels_of(schedule(function)) == []
-    with scheduling_for(processor("x86-64-v3")):
+    with scheduling_for(processor("x86_64:x86-64-v3")):
         assert panels_of(schedule(function)) == [("panel0", (4, 128, 16))]
 
 
@@ -292,7 +298,7 @@ def test_few_rows_stream_a_large_matrix_where_the_micro_kernel_is_narrow(
     monkeypatch.setattr(matmul_schedule, "LARGEST_BY_BLOCKS", 8)
     few, more = (schedule(product((rows, 9), (9, 70))) for rows in (3, 4))
 
-    assert has_tile(few) == (target == "x86-64-v4")
+    assert has_tile(few) == (target == "x86_64:x86-64-v4")
     assert has_tile(more)
     for rows in (0, 1, 3, 4):
         assert_same_results(FUNCTIONS[name], n=rows, m=70, k=9)

@@ -33,6 +33,8 @@ from tests.support.scheduled import (
     packed_right,
 )
 
+pytestmark = pytest.mark.usefixtures("avx512")  # strips and blocks are of its sizes
+
 SIZES = [(0, 3, 2), (3, 0, 2), (2, 3, 0), (1, 1, 1), (7, 17, 3), (2, 65, 5), (193, 3, 2)]
 """Extents n, m, k: blocks of symbolic columns have 48 rows, and run from 192 rows on."""
 
