@@ -49,16 +49,23 @@ class Left:
         return f.select(f.compare("==", self.step, 1), whole, 0) if self._by_lane else whole
 
     def reads(self, at: Value, steps: int) -> list[Read]:
-        """The functions that read the numbers of `steps` steps, the first of which is at `at`."""
+        """The functions that read the numbers of `steps` steps, the first of which is at `at`.
+
+        By lane, `steps` are those of some whole vectors.
+        """
         if not self._by_lane:
             return [self.read] * steps
         f, type = at.function, self.element.of(self.lanes)
-        vectors = [f.load(f.address(row, at, self.element), type) for row in self.rows]
+        vectors = [
+            [f.load(f.address(row, at + first, self.element), type) for row in self.rows]
+            for first in range(0, steps, self.lanes)
+        ]
 
-        def lanes(number: int) -> Read:
-            return lambda _: [shuffle(v, v, [number] * self.lanes) for v in vectors]
+        def lane(number: int) -> Read:
+            place, own = number % self.lanes, vectors[number // self.lanes]
+            return lambda _: [shuffle(v, v, [place] * self.lanes) for v in own]
 
-        return [lanes(k) for k in range(steps)]
+        return [lane(k) for k in range(steps)]
 
     def read(self, at: Value) -> list[Value]:
         """The numbers of the rows at index `at`."""

@@ -19,6 +19,8 @@ Array = np.ndarray[Any, Any]
 
 def sample(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
     values = np.random.default_rng(seed).uniform(-3, 3, shape)
+    if dtype.startswith("uint"):
+        values = np.abs(values)
     return values > 0 if dtype == "bool" else values.astype(dtype)
 
 
