@@ -19,7 +19,7 @@ import sympy
 
 from relax_egraph.errors import IllTyped, RunError
 from relax_egraph.ir.dim_text import text as text
-from relax_egraph.ir.floors import by_floors
+from relax_egraph.ir.floors import by_floors, cancels
 from relax_egraph.ir.form import Algebra, fold, leftward, read
 from relax_egraph.ir.min_max import Kind, by_minima, extreme
 from relax_egraph.ir.multiples import exact
@@ -150,7 +150,7 @@ def equal(a: Dim, b: Dim) -> bool:
     difference = by_minima(by_floors(difference))
     if difference.is_polynomial():
         return sympy.expand(difference) == 0
-    return difference == 0 or _simplified(difference) == 0
+    return _simplified(difference) == 0 or cancels(difference)
 
 
 @memoised
@@ -170,7 +170,7 @@ def prove_ge(a: Dim, b: Dim) -> bool:
     if isinstance(a, int) and isinstance(b, int):
         return a >= b
     difference = _difference(a, b)
-    if nonnegative(difference) or nonnegative(by_floors(difference)):
+    if nonnegative(difference):
         return True
     # of a polynomial sympy finds factors, which `nonnegative` would expand again
     return not difference.is_polynomial() and nonnegative(_simplified(difference))

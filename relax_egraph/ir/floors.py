@@ -4,7 +4,6 @@
 (min(1000, n) + 1) // 2          ->  min(500, (n + 1) // 2)
 ((n + 1) // 2 + 2) // 3          ->  (n + 5) // 6
 n - n % 4                        ->  4 * (n // 4)
-n - (n + 1) // 2                 ->  n // 2
 """
 
 import math
@@ -21,6 +20,21 @@ _MEMO = 1 << 14
 _OTHER = {sympy.Min: sympy.Max, sympy.Max: sympy.Min}
 
 
+def cancels(expr: sympy.Expr) -> bool:
+    """Whether `expr`, with floors in normal form, is 0 by ``-⌊p / k⌋ = ⌊(k - 1 - p) / k⌋``."""
+    for term in sympy.Add.make_args(expr):
+        factor, inner = term.as_coeff_Mul()
+        if factor != -1 or not isinstance(inner, sympy.floor):
+            continue
+        pairs = [t.as_coeff_Mul() for t in sympy.Add.make_args(inner.args[0])]
+        if all(c.is_Rational and integral(t) for c, t in pairs):
+            k = math.lcm(*(int(sympy.fraction(c)[1]) for c, _ in pairs))
+            above = _floor(sympy.expand(sympy.Rational(k - 1, k) - inner.args[0]))
+            if sympy.expand(expr - term + above) == 0:
+                return True
+    return False
+
+
 @lru_cache(_MEMO)
 def by_floors(expr: sympy.Expr) -> sympy.Expr:
     """`expr` with its floors in normal form; remainders by numbers become floors."""
@@ -34,24 +48,7 @@ def by_floors(expr: sympy.Expr) -> sympy.Expr:
         return sympy.expand(whole - divisor * _floor(sympy.expand(whole / divisor)))
     if isinstance(expr, sympy.Min | sympy.Max):
         return extreme(expr.func, parts)
-    return _with_fewest_terms(sympy.expand(expr.func(*parts)))
-
-
-def _with_fewest_terms(expr: sympy.Expr) -> sympy.Expr:
-    """The sum `expr`, in which ``-⌊p / k⌋ = ⌊(k - 1 - p) / k⌋`` is used where a term cancels."""
-    terms = sympy.Add.make_args(expr)
-    for term in terms:
-        sign, inner = term.as_coeff_Mul()
-        if abs(sign) != 1 or not isinstance(inner, sympy.floor):
-            continue
-        pairs = [t.as_coeff_Mul() for t in sympy.Add.make_args(inner.args[0])]
-        if all(c.is_Rational and integral(t) for c, t in pairs):
-            k = math.lcm(*(int(sympy.fraction(c)[1]) for c, _ in pairs))
-            above = _floor(sympy.expand(sympy.Rational(k - 1, k) - inner.args[0]))
-            turned = sympy.expand(expr - term - sign * above)
-            if len(sympy.Add.make_args(turned)) < len(terms):
-                return _with_fewest_terms(turned)
-    return expr
+    return sympy.expand(expr.func(*parts))
 
 
 def _floor(value: sympy.Expr) -> sympy.Expr:

@@ -10,6 +10,8 @@ from typing import TypeAlias, cast
 
 import sympy
 
+from relax_egraph.ir.floor_bounds import is_nonnegative
+
 _MEMO = 1 << 16
 
 Kind: TypeAlias = type[sympy.Min] | type[sympy.Max]
@@ -77,4 +79,4 @@ def _dominates(kind: Kind, a: sympy.Expr, b: sympy.Expr) -> bool:
 
 @lru_cache(_MEMO)
 def _at_least(a: sympy.Expr, b: sympy.Expr) -> bool:
-    return a == b or sympy.expand(a - b).is_nonnegative is True
+    return a == b or is_nonnegative(sympy.expand(a - b)) is True

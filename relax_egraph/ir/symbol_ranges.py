@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import sympy
 
+from relax_egraph.ir.floor_bounds import is_nonnegative
 from relax_egraph.ir.min_max import extreme
 from relax_egraph.ir.multiples import quotient
 
@@ -138,8 +139,9 @@ def bounds() -> dict[sympy.Symbol, sympy.Integer]:
 def nonnegative(expr: sympy.Expr) -> bool:
     """Whether `expr`, which is `inward`, is proven to be 0 or more."""
     expr = sympy.expand(expr)
-    if expr.is_nonnegative is not None:
-        return bool(expr.is_nonnegative)
+    known = is_nonnegative(expr)
+    if known is not None:
+        return known
     least = sympy.Add(*map(_least, sympy.Add.make_args(expr)))
     return least != expr and sympy.expand(least).is_nonnegative is True
 
