@@ -17,12 +17,10 @@ ELEMENTS: Mapping[str, Type] = {
 }
 """The memory types of elements, by dtype."""
 
-_WIDENED = frozenset({"bfloat16", "int8"})
-
 
 def dtype_of(dtype: str) -> str:
     """The dtype of products with elements of `dtype`: float32 for narrow ones."""
-    return "float32" if dtype in _WIDENED else dtype
+    return "float32" if ELEMENTS[dtype].bits < F32.bits else dtype
 
 
 def computed(dtype: str) -> Type:

@@ -18,12 +18,12 @@ from relax_egraph.lower.library.operators import ROWS, schedule_of_operator, sch
 from relax_egraph.lower.library.products import CONVOLUTIONS, contraction, convolution, product
 from relax_egraph.lower.library.proofs import ATTENTION, agrees
 from relax_egraph.lower.library.rows import CHAINED, reduces_last_axis, rows
+from relax_egraph.lower.library.views import RESHAPES
 
-VIEWS = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
-KNOWN = MOVES | VIEWS | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul", "concat"}
+KNOWN = MOVES | RESHAPES | CHAINED | ATTENTION | CONVOLUTIONS | {"matmul", "concat"}
 """The operators of steps of kernels, beside the elementwise ones."""
 
-MOVEMENTS = MOVES | VIEWS | ATTENTION | {"concat"}
+MOVEMENTS = MOVES | RESHAPES | ATTENTION | {"concat"}
 """The operators of kernels of one attention, which reads and writes moved tensors."""
 
 VIEW = Schedule("view", flops=1.0, bandwidth=1.0)
@@ -49,7 +49,7 @@ class Library:
         """
         names = {step.op.name for step in kernel.steps}
         reads_views = len(kernel.steps) == 1 or names & ATTENTION
-        if not names or (names & VIEWS and not reads_views):
+        if not names or (names & RESHAPES and not reads_views):
             return None
         if not all(map(_is_lowerable, kernel.steps)):
             return None
@@ -105,7 +105,7 @@ def _is_lowerable(step: Step) -> bool:
 def _single(kernel: Kernel, step: Step) -> Schedule:
     """The schedule of a kernel of one step; every lowerable operator has one."""
     name = step.op.name
-    if name in VIEWS:
+    if name in RESHAPES:
         return VIEW
     if name == "permute_dims":
         return movement(step)

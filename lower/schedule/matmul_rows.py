@@ -178,7 +178,7 @@ def _by_blocks(chain: _Chain, right: PackedOperand | None, names: Names) -> Stmt
     p = chain.product
     assert p.row is not None, "a single row is no block"
     batch, values = names.renamed(p.batch, "b")
-    rows = cut_evenly(p.row.extent, _most_rows(p), names, p.bits)
+    rows = cut_evenly(p, _most_rows(p), names)
     columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
     i = names.var("i")
     point: Point = {**p.values, **values, p.row.var: rows.start + i}

@@ -21,17 +21,14 @@ from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 def cut_rows(p: Product, names: Names) -> Cut:
     """The rows in blocks, which are about equally tall if the number of rows is constant."""
-    size = block_rows(scheduled_machine(), p.bits)
-    return cut_evenly(p.row.extent if p.row else 1, size, names, p.bits)
+    return cut_evenly(p, block_rows(scheduled_machine(), p.bits), names)
 
 
-def cut_evenly(rows: Dim, size: int, names: Names, bits: int = 32) -> Cut:
-    """`rows` in blocks of at most `size`, which are whole tiles if `size` is.
-
-    The product is of numbers of `bits`.
-    """
+def cut_evenly(p: Product, size: int, names: Names) -> Cut:
+    """The rows in blocks of at most `size`, which are whole tiles if `size` is."""
+    rows = p.row.extent if p.row else 1
     if isinstance(rows, int) and rows > size:
-        tall = micro_tile(scheduled_machine(), bits).rows
+        tall = micro_tile(scheduled_machine(), p.bits).rows
         even = -(-rows // -(-rows // size))
         size = min(size, -(-even // tall) * tall)
     return cut(rows, size, "io", names)
