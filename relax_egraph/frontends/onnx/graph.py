@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import onnx
 
 from relax_egraph.errors import ModelError, RelaxEgraphError
+from relax_egraph.frontends.building.builder import info_of
 from relax_egraph.frontends.onnx.attributes import Attributes
 from relax_egraph.frontends.onnx.elements import of_dims
 from relax_egraph.frontends.onnx.folding import folded
 from relax_egraph.frontends.onnx.frame import Frame, domain_of
 from relax_egraph.frontends.onnx.function_body import body_of, with_attributes
 from relax_egraph.frontends.onnx.model import Problem
-from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.order import ordered
 from relax_egraph.frontends.onnx.reading import opsets_of
 from relax_egraph.frontends.onnx.registry import Converter, converter_of, signature_of

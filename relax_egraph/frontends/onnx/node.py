@@ -4,17 +4,15 @@ from dataclasses import dataclass
 from functools import reduce
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.builder import Builder, dtype_of, info_of
 from relax_egraph.frontends.onnx.attributes import Attributes
 from relax_egraph.frontends.onnx.elements import Elements
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.values import Scope, Value, check_rank, identifier
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import common
-from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, Constant, Expr, ShapeExpr, TupleGetItem, const
-from relax_egraph.ir.op import OPS
-from relax_egraph.ir.run_time import run_time_call
+from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -25,7 +23,7 @@ from relax_egraph.ir.struct_info import (
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Builder):
     """A node: operator, attributes, operands, and the frame in which it is converted.
 
     `version` is the opset that introduced the form of the operator in use.  An absent operand is
@@ -153,35 +151,9 @@ class Node:
 
     # --- what it becomes --------------------------------------------------------------
 
-    def emit(self, op: str, *operands: Expr, **attrs: Attr) -> Expr:
-        """``R.op(operands, **attrs)``, bound to a variable."""
-        return self.bind(call(op, *operands, **attrs))
-
-    def emit_late(self, op: str, *operands: Expr, out: StructInfo, **attrs: Attr | Expr) -> Expr:
-        """The same, with attributes that are tensors at run time; the struct info is `out`.
-
-        An integer is a tensor of rank 0, several are a tensor of rank 1.
-        """
-        return self.bind(run_time_call(OPS[op], operands, attrs, out))
-
     def bind(self, value: Expr) -> Expr:
         """`value` bound to a variable; unknown extents get symbols."""
         return self._with_symbols(self.scope.bb.emit(value, self._hint()))
-
-    def fields(self, value: Expr) -> tuple[Expr, ...]:
-        """The fields of a tuple."""
-        info = value.struct_info
-        if not isinstance(info, TupleStructInfo):
-            raise ModelError(f"{info} is not a tuple")
-        return tuple(self.bind(TupleGetItem(value, k)) for k in range(len(info.fields)))
-
-    def scalar(self, value: float, dtype: str) -> Constant:
-        """A constant of rank 0."""
-        return const(value, dtype)
-
-    def cast(self, value: Expr, dtype: str) -> Expr:
-        """`value` in `dtype`."""
-        return value if dtype_of(value) == dtype else self.emit("astype", value, dtype=dtype)
 
     def _hint(self) -> str:
         return identifier(next(filter(None, self.outputs), self.op))
@@ -206,17 +178,3 @@ def item_of(sequence: Value, info: StructInfo) -> TensorStructInfo:
     first, *others = info.fields
     kind = reduce(common, others, first)
     return kind if isinstance(kind, TensorStructInfo) else sequence.item
-
-
-def info_of(value: Expr) -> TensorStructInfo:
-    """The struct info of `value`, a tensor."""
-    info = value.struct_info
-    return info if isinstance(info, TensorStructInfo) else TensorStructInfo()
-
-
-def dtype_of(value: Expr) -> str:
-    """The dtype of `value`; raises `ModelError` if it is unknown or `value` is not a tensor."""
-    dtype = info_of(value).dtype
-    if dtype is None:
-        raise ModelError(f"the dtype of {value.struct_info} is not known")
-    return dtype

@@ -1,20 +1,16 @@
 """The values of names in a graph, and their scopes."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from typing import cast
-
-import numpy as np
-import sympy
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.dim_tensors import vector_of
 from relax_egraph.frontends.onnx.elements import Elements, of_array
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Constant, Expr, ShapeExpr, Tuple
+from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import TensorStructInfo
 
@@ -75,35 +71,11 @@ def _tensor(bb: BlockBuilder, elements: Elements) -> Expr:
     concrete = elements.concrete
     if concrete is not None:
         return Constant(concrete)
-    flat = _flat(bb, elements.dims)
+    flat = vector_of(bb, elements.dims)
     if elements.dtype != "int64":
         flat = bb.emit(call("astype", flat, dtype=elements.dtype))
     shape = elements.array.shape
     return flat if len(shape) == 1 else bb.emit(call("reshape", flat, ShapeExpr(shape)))
-
-
-def _flat(bb: BlockBuilder, values: Sequence[Dim]) -> Expr:
-    """The tensor of rank 1 of `values`; nonnegative ones go through a shape."""
-    if all(dims.prove_ge(value, 0) for value in values):
-        return bb.emit(call("shape_to_tensor", ShapeExpr(tuple(values))))
-    parts = [_single(bb, value) for value in values]
-    return parts[0] if len(parts) == 1 else bb.emit(call("concat", Tuple(tuple(parts)), axis=0))
-
-
-def _single(bb: BlockBuilder, value: Dim) -> Expr:
-    if isinstance(value, int):
-        return Constant(np.array([value]))
-    if dims.prove_ge(value, 0):
-        return bb.emit(call("shape_to_tensor", ShapeExpr((value,))))
-    terms = cast(list[sympy.Expr], value.as_ordered_terms())
-    less: Dim = 0
-    for term in terms:
-        if term.could_extract_minus_sign():
-            less = dims.sub(less, term)
-    more = dims.add(value, less)
-    minuend = bb.emit(call("shape_to_tensor", ShapeExpr((more,))))
-    subtrahend = bb.emit(call("shape_to_tensor", ShapeExpr((less,))))
-    return bb.emit(call("subtract", minuend, subtrahend))
 
 
 _NO_WORD = re.compile(r"\W+", re.ASCII)

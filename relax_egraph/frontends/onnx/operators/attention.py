@@ -3,7 +3,8 @@
 import math
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.heads import (
     Masking,
     Scores,

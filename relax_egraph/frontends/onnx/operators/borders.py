@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Tuple, const

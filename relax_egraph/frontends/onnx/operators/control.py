@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.builder import info_of
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.loops import Loop, Turn, run_loop, stacked, tensor_of
-from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.frontends.onnx.subgraphs import call_graph, convert_graph
 from relax_egraph.frontends.onnx.values import Scope

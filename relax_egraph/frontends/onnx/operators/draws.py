@@ -11,7 +11,8 @@ import struct
 from hashlib import blake2b
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float

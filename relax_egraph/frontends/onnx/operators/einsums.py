@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim

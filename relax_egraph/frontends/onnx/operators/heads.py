@@ -8,7 +8,8 @@ import math
 from dataclasses import dataclass
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.positions import number_of
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim

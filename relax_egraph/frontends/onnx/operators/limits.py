@@ -2,7 +2,8 @@
 
 import math
 
-from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
 

@@ -1,7 +1,8 @@
 """Operators of the domain ``com.microsoft``, from its optimizer of transformers."""
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.heads import (
     Masking,
     in_one,

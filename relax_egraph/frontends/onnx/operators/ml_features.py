@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.ml_scores import DOMAIN
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.dtypes import is_float

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir.expr import Constant, Expr
 
 Array = npt.NDArray[Any]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.ml_forest import (
     LEAF,
     MODES,

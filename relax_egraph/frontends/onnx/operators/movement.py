@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.axes import axes_of, count_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims

@@ -1,7 +1,8 @@
 """Parts of tensors: crops, writes to caches, and sampling positions of images."""
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.positions import along, counted, extents_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.resized import METHODS
 from relax_egraph.frontends.onnx.operators.windows import Windows, windows_of
 from relax_egraph.frontends.onnx.registry import converts

@@ -4,7 +4,8 @@ import itertools
 import math
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.windows import SPATIAL, Windows, windows_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims

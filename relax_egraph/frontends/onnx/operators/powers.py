@@ -1,6 +1,7 @@
 """Powers: of floats, and exact powers of integers."""
 
-from relax_egraph.frontends.onnx.node import Node, dtype_of
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.alignment import aligned
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.dtypes import computed, is_float, is_signed

@@ -7,7 +7,8 @@ then scaled: floats would round differently where the result is rounded to integ
 import numpy as np
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.positions import along
 from relax_egraph.frontends.onnx.operators.windows import SPATIAL, windows_of
 from relax_egraph.frontends.onnx.registry import converts

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.builder import dtype_of, info_of
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.loops import Loop, Turn, run_loop, stacked
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.recurrent_activations import (
     Activation,
     Emit,

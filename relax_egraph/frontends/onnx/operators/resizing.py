@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, info_of
+from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.resized import METHODS, Along, Interpolation, resized
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims

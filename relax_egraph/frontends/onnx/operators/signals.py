@@ -7,7 +7,8 @@ at run time.  The last axis of a signal holds real and imaginary parts, or real 
 import math
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.node import Node, dtype_of, info_of
+from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.positions import counted, extent_of, number_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims

@@ -1,0 +1,1 @@
+"""Calls of operators that several front doors make alike."""

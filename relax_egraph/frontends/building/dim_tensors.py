@@ -1,0 +1,36 @@
+"""Dimensions as tensors."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import sympy
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import BlockBuilder, call
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Constant, Expr, ShapeExpr, Tuple
+
+
+def vector_of(bb: BlockBuilder, values: Sequence[Dim]) -> Expr:
+    """The tensor of rank 1 of `values` in int64; nonnegative ones go through a shape."""
+    if all(dims.prove_ge(value, 0) for value in values):
+        return bb.emit(call("shape_to_tensor", ShapeExpr(tuple(values))))
+    parts = [_single(bb, value) for value in values]
+    return parts[0] if len(parts) == 1 else bb.emit(call("concat", Tuple(tuple(parts)), axis=0))
+
+
+def _single(bb: BlockBuilder, value: Dim) -> Expr:
+    if isinstance(value, int):
+        return Constant(np.array([value]))
+    if dims.prove_ge(value, 0):
+        return bb.emit(call("shape_to_tensor", ShapeExpr((value,))))
+    terms = cast(list[sympy.Expr], value.as_ordered_terms())
+    less: Dim = 0
+    for term in terms:
+        if term.could_extract_minus_sign():
+            less = dims.sub(less, term)
+    more = dims.add(value, less)
+    minuend = bb.emit(call("shape_to_tensor", ShapeExpr((more,))))
+    subtrahend = bb.emit(call("shape_to_tensor", ShapeExpr((less,))))
+    return bb.emit(call("subtract", minuend, subtrahend))

@@ -1,0 +1,1 @@
+"""Importer of programs of torch; the package torch is imported here alone."""

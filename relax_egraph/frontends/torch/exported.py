@@ -1,0 +1,102 @@
+"""The importer: converts a program that ``torch.export`` returned to a module."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ConstantArgument,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    SymIntArgument,
+)
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.torch.decompositions import decompositions
+from relax_egraph.frontends.torch.graph import Graph
+from relax_egraph.frontends.torch.names import symbol_names
+from relax_egraph.frontends.torch.symbols import Symbols
+from relax_egraph.frontends.torch.tensors import array_of
+from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, Tuple, Var
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.struct_info import PrimStructInfo
+from relax_egraph.passes import convert_to_dataflow
+from relax_egraph.passes.drop_proven_checks import drop_proven_checks
+
+
+def import_program(program: ExportedProgram) -> IRModule:
+    """See `relax_egraph.from_torch`."""
+    names = symbol_names(program)
+    program = program.run_decompositions(dict(decompositions()))  # type: ignore[arg-type]
+    graph = Graph(BlockBuilder(fitting=True), Symbols(names))
+    mutated = set(program.graph_signature.buffers_to_mutate.values())
+    params, states = list[Var](), list[Var]()
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        spec = specs[node.name]
+        if isinstance(spec.arg, ConstantArgument):
+            graph.values[node] = spec.arg.value
+        elif spec.kind == InputKind.USER_INPUT:
+            params.append(_parameter(node.name, node.meta["val"], graph))
+            graph.values[node] = _value(params[-1])
+        elif spec.target in mutated:
+            states.append(_parameter(node.name, node.meta["val"], graph))
+            graph.values[node] = states[-1]
+        else:
+            graph.values[node] = Constant(array_of(_weight(program, spec)))
+    with graph.bb.function("main", [*params, *states]):
+        graph.convert(list(program.graph.nodes), program.graph_module)
+        graph.check()
+        (output,) = (n for n in program.graph.nodes if n.op == "output")
+        results = list(_results(program, graph, output.args[0]))
+        graph.bb.emit_func_output(results[0] if len(results) == 1 else Tuple(tuple(results)))
+    return drop_proven_checks(convert_to_dataflow(1)(graph.bb.get()))
+
+
+def _parameter(name: str, value: Any, graph: Graph) -> Var:
+    """The parameter for an input: a tensor, or an integer."""
+    if isinstance(value, torch.Tensor):
+        try:
+            return Var(name, graph.info(value))
+        except ModelError as refusal:
+            raise ModelError(f"input {name!r}: {refusal}") from None
+    if isinstance(value, torch.SymInt):
+        return Var(name, PrimStructInfo("int64", graph.symbols.dim(value)))
+    raise ModelError(f"input {name!r} is of {type(value).__name__}, needs a tensor or an integer")
+
+
+def _value(param: Var) -> Any:
+    info = param.struct_info
+    return info.value if isinstance(info, PrimStructInfo) else param
+
+
+def _weight(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
+    """The parameter, buffer or constant that an input stands for."""
+    name = spec.target
+    kept: Mapping[str, Any] = program.constants
+    is_constant = spec.kind == InputKind.CONSTANT_TENSOR or spec.persistent is False
+    value = kept.get(name) if is_constant else program.state_dict.get(name)
+    if not isinstance(value, torch.Tensor):
+        raise ModelError(f"input {spec.arg.name!r} stands for {name!r}, which is not a tensor")
+    return value
+
+
+def _results(program: ExportedProgram, graph: Graph, outputs: Any) -> Iterator[Expr]:
+    """The user's results, then the new values of what is mutated."""
+    late: list[Expr] = []
+    for spec, output in zip(program.graph_signature.output_specs, outputs, strict=True):
+        value = graph.values[output] if isinstance(output, torch.fx.Node) else output
+        if value is None or isinstance(spec.arg, ConstantArgument):
+            continue
+        if isinstance(spec.arg, SymIntArgument) and not isinstance(value, Expr):
+            value = PrimValue(value)
+        if spec.kind == OutputKind.USER_OUTPUT:
+            yield value
+        else:
+            late.append(value)
+    yield from late

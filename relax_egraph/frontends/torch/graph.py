@@ -1,0 +1,166 @@
+"""Converts the nodes of a graph to bindings of a function."""
+
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from relax_egraph.errors import ModelError, RelaxEgraphError
+from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.torch import operators as operators
+from relax_egraph.frontends.torch.node import Argument, Node
+from relax_egraph.frontends.torch.registry import converter_of
+from relax_egraph.frontends.torch.symbols import Symbols
+from relax_egraph.frontends.torch.tensors import array_of, check_supported, dtype_of
+from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.expr import Constant, Expr
+from relax_egraph.ir.struct_info import TensorStructInfo, tensor
+
+
+class _Poisoned(Exception):
+    """A node reads a value that could not be converted."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """A graph that is converted: the values of its nodes so far, and the problems."""
+
+    bb: BlockBuilder
+    symbols: Symbols
+    values: dict[fx.Node, Argument] = field(default_factory=dict[fx.Node, Argument])
+    problems: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def info(self, value: torch.Tensor) -> TensorStructInfo:
+        """The struct info of `value`; raises `ModelError` if it is not supported."""
+        check_supported(value)
+        return tensor(self.symbols.shape(value), dtype_of(value.dtype))
+
+    def convert(self, nodes: Sequence[fx.Node], owner: torch.nn.Module) -> None:
+        """Convert `nodes`, besides inputs and outputs; failures become problems.
+
+        `owner` has the tensors that ``get_attr`` names.
+        """
+        for node in nodes:
+            try:
+                if node.op == "get_attr":
+                    self.values[node] = Constant(array_of(_attribute(owner, str(node.target))))
+                elif node.op == "call_function":
+                    self.values[node] = self._call(node)
+            except _Poisoned:
+                continue
+            except RelaxEgraphError as refusal:
+                self._refuse(node, str(refusal))
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+                self._refuse(node, f"its arguments do not fit together: {error}")
+
+    def check(self) -> None:
+        """Raise `ModelError` with all problems, if there are any."""
+        if not self.problems:
+            return
+        lines = [
+            f"  {reason}{_often(places)}: {places[0]}" for reason, places in self.problems.items()
+        ]
+        count = sum(map(len, self.problems.values()))
+        nodes = "a node" if count == 1 else f"{count} nodes"
+        raise ModelError("\n".join([f"the program has {nodes} that cannot be converted:", *lines]))
+
+    def _refuse(self, node: fx.Node, reason: str) -> None:
+        self.problems.setdefault(f"{node.target}: {reason}", []).append(_place(node))
+
+    def _call(self, node: fx.Node) -> Argument:
+        meta: Any = node.meta.get("val")
+        if isinstance(meta, torch.SymInt | int) and not isinstance(meta, bool):
+            size = self.symbols.dim(meta)
+            if _name(node) != "aten._local_scalar_dense.default":
+                return size
+        if isinstance(meta, torch.SymBool | torch.SymFloat | bool):
+            return meta
+        if node.target is operator.getitem:
+            whole, place = node.args
+            return self._argument(whole)[place]
+        return self._convert(node)
+
+    def _convert(self, node: fx.Node) -> Argument:
+        name = _name(node)
+        converter = converter_of(name)
+        if converter is None:
+            raise ModelError("the operator is not supported")
+        meta: Any = node.meta.get("val")
+        metas: Sequence[Any] = meta if isinstance(meta, tuple | list) else (meta,)
+        results = tuple(self.info(m) if isinstance(m, torch.Tensor) else None for m in metas)
+        made = converter(
+            Node(name, node.name, self._arguments(node), results, self.bb, self.symbols)
+        )
+        if not isinstance(meta, tuple | list):
+            return self._as_torch_says(made, results[0], node.name)
+        assert not isinstance(made, Expr)
+        pairs = zip(made, results, strict=False)
+        return [None if m is None else self._as_torch_says(m, r, node.name) for m, r in pairs]
+
+    def _as_torch_says(self, made: Argument, info: TensorStructInfo | None, name: str) -> Argument:
+        """`made`, checked to be of the struct info that torch says of it."""
+        if info is None or not isinstance(made, Expr):
+            return made
+        own = info_of(made)
+        if own.dtype != info.dtype:
+            raise ModelError(f"its result is of {own.dtype}, where torch has {info.dtype}")
+        assert info.dims is not None
+        if own.dims is None:
+            return self.bb.emit_match_cast(made, info, name)
+        if len(own.dims) != len(info.dims):
+            raise ModelError(f"its result is a {own}, where torch has {info}")
+        if own.dims == info.dims:
+            return made
+        return self.bb.emit_match_cast(made, info, name)
+
+    def _arguments(self, node: fx.Node) -> dict[str, Argument]:
+        """The arguments of a call of an overload by name, with the defaults of its schema."""
+        target = node.target
+        assert isinstance(target, torch._ops.OpOverload)
+        found: dict[str, Argument] = {}
+        for place, parameter in enumerate(target._schema.arguments):
+            if place < len(node.args):
+                value = node.args[place]
+            else:
+                value = node.kwargs.get(parameter.name, parameter.default_value)
+            found[parameter.name] = self._argument(value)
+        return found
+
+    def _argument(self, value: Any) -> Argument:
+        if isinstance(value, fx.Node):
+            if value not in self.values:
+                raise _Poisoned
+            return self.values[value]
+        if isinstance(value, list | tuple):
+            return [self._argument(v) for v in value]
+        if isinstance(value, torch.SymInt):
+            return self.symbols.dim(value)
+        return value
+
+
+def _name(node: fx.Node) -> str:
+    return str(node.target)
+
+
+def _attribute(owner: torch.nn.Module, path: str) -> Any:
+    value: Any = owner
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def _place(node: fx.Node) -> str:
+    """Where the user's program calls the operator: ``file:line``, or the name of the node."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return f"{frames[-1][0]}:{frames[-1][1]}" if frames else f"node {node.name}"
+
+
+def _often(places: Sequence[str]) -> str:
+    return "" if len(places) == 1 else f" ({len(places)} times)"

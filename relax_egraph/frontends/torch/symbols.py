@@ -1,0 +1,66 @@
+"""Symbolic integers of torch as dimensions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import sympy
+import torch
+
+from relax_egraph.errors import ModelError
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.names import unused
+
+_FUNCTIONS: Mapping[str, Callable[..., Dim]] = {
+    "FloorDiv": dims.floordiv,
+    "CleanDiv": dims.floordiv,
+    "Mod": dims.mod,
+    "PythonMod": dims.mod,
+    "ModularIndexing": lambda a, b, c: dims.mod(dims.floordiv(a, b), c),
+    "Max": dims.maximum,
+    "Min": dims.minimum,
+    "Identity": lambda a: a,
+}
+"""Functions of torch's expressions, by the names of their classes."""
+
+
+@dataclass(slots=True)
+class Symbols:
+    """The symbols of a program: torch's ``s77`` by the name that the user gave it, if any."""
+
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    _dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
+    _taken: set[str] = field(default_factory=set[str])
+
+    def dim(self, size: "int | torch.SymInt") -> Dim:
+        """`size` as a dimension; raises `ModelError` for functions that dimensions do not have."""
+        return size if isinstance(size, int) else self._of(size.node.expr)
+
+    def shape(self, value: torch.Tensor) -> tuple[Dim, ...]:
+        """The shape of `value`."""
+        return tuple(self.dim(size) for size in value.shape)
+
+    def symbol(self, name: str) -> Dim:
+        """The dimension that is torch's symbol `name`."""
+        if name not in self._dims:
+            self._dims[name] = dims.symbol(unused(self.names.get(name, name), self._taken))
+        return self._dims[name]
+
+    def _of(self, expr: Any) -> Dim:
+        if isinstance(expr, sympy.Symbol):
+            return self.symbol(expr.name)
+        if expr.is_Integer:
+            return int(expr)
+        operands = [self._of(a) for a in expr.args]
+        if isinstance(expr, sympy.Add):
+            return reduce(dims.add, operands)
+        if isinstance(expr, sympy.Mul):
+            return reduce(dims.mul, operands)
+        if isinstance(expr, sympy.Pow) and isinstance(operands[1], int) and operands[1] > 0:
+            return reduce(dims.mul, operands[:1] * operands[1])
+        function = _FUNCTIONS.get(type(expr).__name__)
+        if function is None:
+            raise ModelError(f"the size {expr} is not a function that dimensions have")
+        return function(*operands)

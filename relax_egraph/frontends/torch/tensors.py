@@ -1,0 +1,55 @@
+"""Tensors of torch as arrays, which share their memory, and as struct info."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from relax_egraph.errors import ModelError
+from relax_egraph.ir.dtypes import DTYPES
+
+
+def dtype_of(dtype: torch.dtype) -> str:
+    """Our name of `dtype`; raises `ModelError` if there is none, as for complex numbers."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise ModelError(f"tensors of {name} are not supported")
+    return name
+
+
+def check_supported(value: torch.Tensor) -> None:
+    """Raise `ModelError` unless `value` is a strided tensor in the memory of the CPU."""
+    if value.layout != torch.strided:
+        layout = str(value.layout).removeprefix("torch.")
+        raise ModelError(f"it is a tensor of layout {layout}, needs a strided one: x.to_dense()")
+    if value.device.type != "cpu":
+        raise ModelError(f"it is on the device {value.device}, needs the CPU")
+    if value.is_quantized:
+        raise ModelError("it is a quantized tensor, needs an integer tensor and its scale")
+    dtype_of(value.dtype)
+
+
+def array_of(value: torch.Tensor) -> npt.NDArray[Any]:
+    """The elements of `value`, without a copy; raises `ModelError` if it is not supported."""
+    check_supported(value)
+    plain = value.detach().resolve_neg()
+    if plain.dtype == torch.bfloat16:
+        return plain.view(torch.int16).numpy().view(np.dtype("bfloat16"))
+    return plain.numpy()
+
+
+def tensor_of(array: npt.NDArray[Any]) -> torch.Tensor:
+    """A tensor on the memory of `array`."""
+    if array.dtype == np.dtype("bfloat16"):
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)  # type: ignore[no-untyped-call]
+    return torch.from_numpy(array)  # type: ignore[no-untyped-call]
+
+
+def promoted(dtypes: Sequence[torch.dtype]) -> torch.dtype:
+    """The dtype that torch computes in with operands of `dtypes`, all of one category."""
+    first, *others = dtypes
+    for other in others:
+        first = torch.promote_types(first, other)
+    return first
