@@ -6,24 +6,18 @@ Each case runs in a process of a pool; a crash or a timeout is a failure of its 
 
 import argparse
 import json
-import multiprocessing
 import os
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.case_pool import outcomes
 from bench.onnx_cases import cases, data_sets, is_core, model_of
 from relax_egraph.errors import ModelError
-
-TIME_LIMIT = 120.0
-
-_FORK = multiprocessing.get_context("fork")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,76 +61,24 @@ def _difference(case: Any, model: Any) -> str:
     return ""
 
 
-def _work(channel: Connection, chosen: Sequence[Any]) -> None:
-    while (number := channel.recv()) is not None:
-        channel.send(outcome(chosen[number]))
-
-
 def run(chosen: Sequence[Any], workers: int) -> list[Outcome]:
     """The outcomes of `chosen`, in order."""
-    waiting, outcomes = list(reversed(range(len(chosen)))), dict[int, Outcome]()
-    running: list[_Worker] = []
-    while waiting or running:
-        while waiting and len(running) < workers:
-            running.append(_Worker(chosen, waiting.pop()))
-        ready = wait([w.channel for w in running], 1.0)
-        for worker in list(running):
-            outcome_ = worker.outcome(worker.channel in ready)
-            if outcome_ is None:
-                continue
-            outcomes[worker.number] = outcome_
-            if not waiting or not worker.give(waiting[-1]):
-                running.remove(worker)
-                worker.process.kill()
-            else:
-                waiting.pop()
-    return [outcomes[number] for number in range(len(chosen))]
+    return outcomes(chosen, outcome, _lost, workers)
 
 
-class _Worker:
-    """A process that runs cases one after the other."""
-
-    def __init__(self, chosen: Sequence[Any], number: int) -> None:
-        self._chosen = chosen
-        self.channel, theirs = _FORK.Pipe()
-        self.process = _FORK.Process(target=_work, args=(theirs, chosen), daemon=True)
-        self.process.start()
-        theirs.close()
-        self.give(number)
-
-    def give(self, number: int) -> bool:
-        """Start case `number`; returns whether the process is alive."""
-        self.number, self._since = number, time.monotonic()
-        try:
-            self.channel.send(number)
-        except OSError:
-            return False
-        return self.process.is_alive()
-
-    def outcome(self, is_ready: bool) -> Outcome | None:
-        """The outcome of the case, if it is known."""
-        case = self._chosen[self.number]
-        try:
-            if is_ready:
-                return self.channel.recv()
-        except (EOFError, OSError):
-            return Outcome(case.name, is_core(model_of(case)), "the process died")
-        if time.monotonic() - self._since <= TIME_LIMIT:
-            return None
-        self.process.kill()
-        self.process.join()
-        return Outcome(case.name, is_core(model_of(case)), f"takes more than {TIME_LIMIT:.0f} s")
+def _lost(case: Any, reason: str) -> Outcome:
+    return Outcome(case.name, is_core(model_of(case)), reason)
 
 
-def reported(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def reported(each: Sequence[Outcome]) -> dict[str, Any]:
     """The counts of passing cases, of all and of core ones, and the reasons of failures."""
 
     def counted(some: Sequence[Outcome]) -> dict[str, int]:
         return {"passed": sum(not o.reason for o in some), "of": len(some)}
 
-    failures = [asdict(o) for o in sorted(outcomes, key=lambda o: o.name) if o.reason]
-    core = [o for o in outcomes if o.core]
-    return {"all": counted(outcomes), "core": counted(core), "failures": failures}
+    failures = [asdict(o) for o in sorted(each, key=lambda o: o.name) if o.reason]
+    core = [o for o in each if o.core]
+    return {"all": counted(each), "core": counted(core), "failures": failures}
 
 
 def main() -> int:
@@ -148,8 +90,7 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     np.seterr(all="ignore")
-    outcomes = run(cases(options.words), options.workers)
-    report = reported(outcomes)
+    report = reported(run(cases(options.words), options.workers))
     for failure in report["failures"]:
         print(f"{failure['name']}: {failure['reason']}")
     for reason, count in Counter(f["reason"] for f in report["failures"]).most_common(40):

@@ -5,7 +5,8 @@
     best = rx.optimize(rx.parse(text), rules=["my.egg"])
     rx.VirtualMachine(rx.build(best))["main"](x)
 
-* programs: `parse`, `load_module`, `save_module`, `from_onnx`, `BlockBuilder`, `te`, `IRModule`
+* programs: `parse`, `load_module`, `save_module`, `from_onnx`, `from_torch`,
+  `BlockBuilder`, `te`, `IRModule`
 * operators of users: `operator`, `operators`, `register_operators`
 * rules: `rules` (``rules.load``), `optimize`
 * reasons: `explain`, `why_not`, `gains`, `bisect`, `replay`
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from relax_egraph.extract import Prices as Prices
     from relax_egraph.extract import Profile as Profile
     from relax_egraph.frontends import from_onnx as from_onnx
+    from relax_egraph.frontends import from_torch as from_torch
     from relax_egraph.ir import IRModule as IRModule
     from relax_egraph.ir.operators import operators as operators
     from relax_egraph.ir.operators import register_operators as register_operators
@@ -58,7 +60,7 @@ load_lazily(
         "relax_egraph.build": ["build"],
         "relax_egraph.calibrate": ["calibrated"],
         "relax_egraph.extract": ["Prices", "Profile"],
-        "relax_egraph.frontends": ["from_onnx"],
+        "relax_egraph.frontends": ["from_onnx", "from_torch"],
         "relax_egraph.ir": ["IRModule"],
         "relax_egraph.ir.operators": ["operators", "register_operators"],
         "relax_egraph.ir.own_operator": ["operator"],

@@ -68,3 +68,36 @@ def from_onnx(
         raise ImportError(needed) from None
     proto: Any = getattr(model, "model_proto", model)
     return importer.import_model(proto, shapes)
+
+
+_PROGRAM = Kind(
+    "the ExportedProgram that torch.export.export returns",
+    lambda value: type(value).__name__ == "ExportedProgram",
+)
+
+
+@takes(program=_PROGRAM)
+def from_torch(program: Any) -> IRModule:
+    """Import a program that ``torch.export.export`` returned as a module, with ``main``.
+
+    Parameters of ``main`` are the tensors and integers that the program is called with, in
+    order, under torch's names.  Weights are constants that share the memory of torch's.
+    Dimensions have the names that ``dynamic_shapes`` gave them, or those of the first input and
+    axis that have them: ``x_0``.
+
+    ``main`` is pure: a buffer that the program writes is a further parameter, and its new value a
+    further result, behind the user's results; so is the new value of an input that it writes.
+    Results that are ``None`` or constant are left out; a single result is returned directly,
+    several as a flat tuple.
+
+    Raises `ModelError` for a program with unsupported operators, all of which it lists with where
+    the program calls them, and ``ImportError`` without the package torch.
+    """
+    try:
+        from relax_egraph.frontends.torch import exported
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":
+            raise
+        needed = "from_torch needs the package torch: pip install 'relax-egraph[torch]'"
+        raise ImportError(needed) from None
+    return exported.import_program(program)

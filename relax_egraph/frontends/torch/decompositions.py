@@ -14,6 +14,14 @@ from relax_egraph.frontends.torch.registry import converter_of
 
 @cache
 def decompositions() -> Mapping[torch._ops.OperatorBase, Callable[..., Any]]:
-    """A table for ``ExportedProgram.run_decompositions`` and for AOTAutograd."""
-    known: dict[Any, Callable[..., Any]] = {**decomposition_table, **default_decompositions()}
-    return {op: made_of for op, made_of in known.items() if converter_of(str(op)) is None}
+    """A table for ``ExportedProgram.run_decompositions`` and for AOTAutograd.
+
+    Those into core ATen come first; torch's others are for operators outside of it.
+    """
+    others = {op: made for op, made in decomposition_table.items() if not _is_core(op)}
+    known: dict[Any, Callable[..., Any]] = {**others, **default_decompositions()}
+    return {op: made for op, made in known.items() if converter_of(str(op)) is None}
+
+
+def _is_core(op: torch._ops.OperatorBase) -> bool:
+    return isinstance(op, torch._ops.OpOverload) and torch.Tag.core in op.tags

@@ -6,7 +6,6 @@ import torch
 from torch.export import ExportedProgram
 
 
-
 def symbol_names(program: ExportedProgram) -> dict[str, str]:
     """Our names by torch's symbols: ``{"s77": "batch"}``.
 

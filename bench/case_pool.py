@@ -1,0 +1,84 @@
+"""Runs many cases in processes of a pool, where a crash or a timeout is the outcome of its case."""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+TIME_LIMIT = 120.0
+"""The seconds that a case may take."""
+
+_FORK = multiprocessing.get_context("fork")
+
+Case = TypeVar("Case")
+Outcome = TypeVar("Outcome")
+
+
+def outcomes(
+    cases: Sequence[Case],
+    run: Callable[[Case], Outcome],
+    lost: Callable[[Case, str], Outcome],
+    workers: int,
+) -> list[Outcome]:
+    """What `run` returns of each of `cases`, in order.
+
+    `lost` is the outcome of a case whose process died, or that takes too long: it gets the reason.
+    """
+    waiting, found = list(reversed(range(len(cases)))), dict[int, Outcome]()
+    running: list[_Worker[Case, Outcome]] = []
+    while waiting or running:
+        while waiting and len(running) < workers:
+            running.append(_Worker(cases, run, waiting.pop()))
+        ready = wait([w.channel for w in running], 1.0)
+        for worker in list(running):
+            end = worker.end(worker.channel in ready)
+            if end is None:
+                continue
+            result, reason = end
+            number = worker.number
+            found[number] = lost(cases[number], reason) if reason else result
+            if not waiting or not worker.give(waiting[-1]):
+                running.remove(worker)
+                worker.process.kill()
+            else:
+                waiting.pop()
+    return [found[number] for number in range(len(cases))]
+
+
+def _work(channel: Connection, cases: Sequence[Any], run: Callable[[Any], Any]) -> None:
+    while (number := channel.recv()) is not None:
+        channel.send(run(cases[number]))
+
+
+class _Worker(Generic[Case, Outcome]):
+    """A process that runs cases one after the other."""
+
+    def __init__(self, cases: Sequence[Case], run: Callable[[Case], Outcome], number: int) -> None:
+        self.channel, theirs = _FORK.Pipe()
+        self.process = _FORK.Process(target=_work, args=(theirs, cases, run), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.give(number)
+
+    def give(self, number: int) -> bool:
+        """Start case `number`; returns whether the process is alive."""
+        self.number, self._since = number, time.monotonic()
+        try:
+            self.channel.send(number)
+        except OSError:
+            return False
+        return self.process.is_alive()
+
+    def end(self, is_ready: bool) -> tuple[Any, str] | None:
+        """The outcome of the case, or why there is none; ``None`` while it runs."""
+        try:
+            if is_ready:
+                return self.channel.recv(), ""
+        except (EOFError, OSError):
+            return None, "the process died"
+        if time.monotonic() - self._since <= TIME_LIMIT:
+            return None
+        self.process.kill()
+        self.process.join()
+        return None, f"takes more than {TIME_LIMIT:.0f} s"

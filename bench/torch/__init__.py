@@ -1,0 +1,1 @@
+"""Comparisons with torch: its database of operators, models, training."""

@@ -1,0 +1,205 @@
+"""torch's own database of operators, sample by sample, as exported programs: what agrees.
+
+Run from the top of the repository:
+``python -m bench.torch.operators [WORDS] [--dtypes DTYPES] [--samples N] [--json FILE]``.
+Each sample is exported, imported, optimized, built, run and compared with torch.
+"""
+
+import argparse
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
+
+import relax_egraph as rx
+from bench.case_pool import outcomes
+from relax_egraph.errors import ModelError, RelaxEgraphError
+
+RELATIVE, ABSOLUTE = 1e-4, 1e-5
+"""How far results in float32 may be off: sums have another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An operator of the database, by its place in it, with samples of a dtype."""
+
+    place: int
+    name: str
+    dtype: str
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a sample: the `reason` is empty if it agrees.
+
+    It is `core` if torch's decompositions reduce it to core ATen.
+    """
+
+    name: str
+    dtype: str
+    sample: int
+    core: bool
+    reason: str
+
+
+class Program(torch.nn.Module):
+    """An operator on the tensors of a sample; what else the sample has is a part of it."""
+
+    def __init__(self, function: Any, sample: Any) -> None:
+        super().__init__()
+        self._function = function
+        leaves, self._tree = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+        self._leaves = leaves
+        self._places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """The tensors of the sample, which are what it is called with."""
+        return tuple(self._leaves[k].detach() for k in self._places)
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        """The operator on `tensors` in place of those of the sample."""
+        leaves = list(self._leaves)
+        for place, tensor in zip(self._places, tensors, strict=True):
+            leaves[place] = tensor
+        first, rest, named = pytree.tree_unflatten(leaves, self._tree)
+        return self._function(first, *rest, **named)
+
+
+def cases(words: Sequence[str], dtypes: Sequence[str], samples: int) -> list[Case]:
+    """The operators whose names have one of `words`, or all."""
+    return [
+        Case(place, op.formatted_name, dtype, samples)
+        for place, op in enumerate(op_db)
+        if not words or any(word in op.formatted_name for word in words)
+        for dtype in dtypes
+        if op.supports_dtype(getattr(torch, dtype), "cpu")
+    ]
+
+
+def run(case: Case) -> list[Outcome]:
+    """The outcomes of all samples of `case`."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    np.seterr(all="ignore")
+    torch.manual_seed(0)
+    return [
+        Outcome(case.name, case.dtype, number, *outcome)
+        for number, sample in _samples(case)
+        if (outcome := _outcome(op_db[case.place], sample)) is not None
+    ]
+
+
+def _samples(case: Case) -> Iterator[tuple[int, Any]]:
+    found = op_db[case.place].sample_inputs("cpu", getattr(torch, case.dtype))
+    for number, sample in enumerate(found):
+        if number == case.samples:
+            return
+        yield number, sample
+
+
+def _outcome(op: Any, sample: Any) -> tuple[bool, str] | None:
+    """Whether a sample is core, and why it fails; ``None`` if torch does not export it."""
+    program = Program(op.op, sample)
+    inputs = program.tensors
+    try:
+        expected = program(*(t.clone() for t in inputs))
+        exported = torch.export.export(program, inputs, strict=False)
+        lowered = exported.run_decompositions()
+    except Exception:
+        return None
+    core = _is_core(lowered)
+    try:
+        return core, _difference(exported, inputs, expected)
+    except ModelError as refusal:
+        return core, str(refusal).splitlines()[-1].strip().rpartition(": ")[0] or str(refusal)
+    except (RelaxEgraphError, Exception) as error:
+        return core, f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _is_core(program: Any) -> bool:
+    """Whether all calls of `program` are of core ATen, which excludes random numbers."""
+    targets = [n.target for n in program.graph.nodes if n.op == "call_function"]
+    overloads = [t for t in targets if isinstance(t, torch._ops.OpOverload)]
+    random = any(torch.Tag.nondeterministic_seeded in t.tags for t in overloads)
+    return not random and all(torch.Tag.core in t.tags for t in overloads)
+
+
+def _difference(exported: Any, inputs: Sequence[torch.Tensor], expected: Any) -> str:
+    module = rx.from_torch(exported)
+    machine = rx.VirtualMachine(rx.build(rx.optimize(module)), num_threads=1)
+    results = machine["main"](*inputs)
+    flat = [leaf for leaf in pytree.tree_leaves(expected) if leaf is not None]
+    own = list(results) if isinstance(results, tuple) else [results]
+    if len(own) != len(flat):
+        return f"{len(own)} results instead of {len(flat)}"
+    for result, want in zip(own, flat, strict=True):
+        if not isinstance(want, torch.Tensor):
+            continue
+        got = torch.from_dlpack(result) if isinstance(result, np.ndarray) else torch.tensor(result)
+        try:
+            torch.testing.assert_close(
+                got, want.detach(), rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True, check_stride=False
+            )
+        except AssertionError as error:
+            return "wrong result: " + " ".join(str(error).split())[:200]
+    return ""
+
+
+def _lost(case: Case, reason: str) -> list[Outcome]:
+    return [Outcome(case.name, case.dtype, 0, True, reason)]
+
+
+def reported(each: Sequence[Outcome]) -> dict[str, Any]:
+    """The counts of samples that agree, of all and of core ones, and the reasons of the others."""
+
+    def counted(some: Sequence[Outcome]) -> dict[str, int]:
+        return {"agree": sum(not o.reason for o in some), "of": len(some)}
+
+    core = [o for o in each if o.core]
+    reasons = Counter((o.name, o.dtype, o.core, o.reason) for o in each if o.reason)
+    return {
+        "all": counted(each),
+        "core": counted(core),
+        "failures": [
+            {**dict(zip(("name", "dtype", "core", "reason"), key, strict=True)), "samples": count}
+            for key, count in sorted(reasons.items())
+        ],
+    }
+
+
+def main() -> int:
+    """Print the failures and the number of samples that agree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--dtypes", nargs="*", default=["float32", "int64", "bool"])
+    parser.add_argument("--samples", type=int, default=6, help="the most of an operator and dtype")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    chosen = cases(options.words, options.dtypes, options.samples)
+    each = [o for some in outcomes(chosen, run, _lost, options.workers) for o in some]
+    report = reported(each)
+    for failure in report["failures"]:
+        kind = "core" if failure["core"] else "    "
+        print(f"{failure['samples']:3} {kind} {failure['name']} {failure['dtype']}:", end=" ")
+        print(failure["reason"])
+    for kind in ("all", "core"):
+        print("{agree} of {of} samples agree".format(**report[kind]), f"({kind})")
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
