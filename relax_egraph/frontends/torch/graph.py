@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,12 +27,16 @@ class _Poisoned(Exception):
 
 @dataclass(slots=True)
 class Graph:
-    """A graph that is converted: the values of its nodes so far, and the problems."""
+    """A graph that is converted: the values of its nodes so far, and the problems.
+
+    `unsupported` are inputs that no node can be converted with.
+    """
 
     bb: BlockBuilder
     symbols: Symbols
     values: dict[fx.Node, Argument] = field(default_factory=dict[fx.Node, Argument])
-    problems: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    problems: dict[fx.Node, str] = field(default_factory=dict[fx.Node, str])
+    unsupported: dict[fx.Node, str] = field(default_factory=dict[fx.Node, str])
 
     def info(self, value: torch.Tensor) -> TensorStructInfo:
         """The struct info of `value`; raises `ModelError` if it is not supported."""
@@ -61,15 +65,13 @@ class Graph:
         """Raise `ModelError` with all problems, if there are any."""
         if not self.problems:
             return
-        lines = [
-            f"  {reason}{_often(places)}: {places[0]}" for reason, places in self.problems.items()
-        ]
-        count = sum(map(len, self.problems.values()))
+        count = len(self.problems)
         nodes = "a node" if count == 1 else f"{count} nodes"
-        raise ModelError("\n".join([f"the program has {nodes} that cannot be converted:", *lines]))
+        head = f"the program has {nodes} that cannot be converted:"
+        raise ModelError("\n".join([head, *said(self.problems)]))
 
     def _refuse(self, node: fx.Node, reason: str) -> None:
-        self.problems.setdefault(f"{node.target}: {reason}", []).append(_place(node))
+        self.problems[node] = reason
 
     def _call(self, node: fx.Node) -> Argument:
         meta: Any = node.meta.get("val")
@@ -132,6 +134,8 @@ class Graph:
 
     def _argument(self, value: Any) -> Argument:
         if isinstance(value, fx.Node):
+            if value in self.unsupported:
+                raise ModelError(f"its operand {value.name}: {self.unsupported[value]}")
             if value not in self.values:
                 raise _Poisoned
             return self.values[value]
@@ -140,6 +144,14 @@ class Graph:
         if isinstance(value, torch.SymInt):
             return self.symbols.dim(value)
         return value
+
+
+def said(problems: Mapping[fx.Node, str]) -> list[str]:
+    """A line for each reason in `problems`, with how often it is met and where first."""
+    places: dict[str, list[str]] = {}
+    for node, reason in problems.items():
+        places.setdefault(f"{node.target}: {reason}", []).append(_place(node))
+    return [f"  {reason}{_often(where)}: {where[0]}" for reason, where in places.items()]
 
 
 def _name(node: fx.Node) -> str:

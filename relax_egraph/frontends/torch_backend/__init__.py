@@ -1,0 +1,1 @@
+"""The backend of ``torch.compile``, which torch finds by its entry point."""

@@ -1,0 +1,147 @@
+"""Graphs that AOTAutograd traced, as modules: what they take and what they give."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.torch.graph import Graph
+from relax_egraph.frontends.torch.symbols import Symbols
+from relax_egraph.frontends.torch.tensors import array_of
+from relax_egraph.ir import dims
+from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, Tuple, Var
+from relax_egraph.ir.module import IRModule
+from relax_egraph.ir.struct_info import PrimStructInfo, known_extents
+from relax_egraph.passes import convert_to_dataflow
+from relax_egraph.passes.drop_proven_checks import drop_proven_checks
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """An output of a graph that is the input `place`, itself."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An output of a graph that is result `place` of the module."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An output of a graph that is `value` at all times."""
+
+    value: Any
+
+
+Output = Passed | Made | Known
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A graph as a module: `takes` are the inputs, by place, that are arguments of ``main``.
+
+    ``main`` returns a tuple.  `hints` are the sizes that the graph was traced at.  If nodes cannot
+    be converted there is no `module`, but `problems`, by node.
+    """
+
+    module: IRModule | None
+    takes: tuple[int, ...]
+    outputs: tuple[Output, ...]
+    hints: Mapping[str, int]
+    problems: Mapping[fx.Node, str]
+
+
+def traced(module: fx.GraphModule, weights: Mapping[int, torch.Tensor]) -> Traced:
+    """`module`, of ATen operators, with the inputs that are `weights`, by place, as constants."""
+    graph = Graph(BlockBuilder(fitting=True), Symbols())
+    nodes = list(module.graph.nodes)
+    inputs = [n for n in nodes if n.op == "placeholder"]
+    params = _parameters(inputs, weights, graph)
+    hints = _hints(inputs, graph)
+    with graph.bb.function("main", list(params.values())):
+        graph.convert(nodes, module)
+        (last,) = (n for n in nodes if n.op == "output")
+        given = last.args[0] if isinstance(last.args[0], list | tuple) else (last.args[0],)
+        results: list[Expr] = []
+        outputs = () if graph.problems else _outputs(given, inputs, graph, results)
+        graph.bb.emit_func_output(Tuple(tuple(results)))
+    if graph.problems:
+        return Traced(None, (), (), {}, graph.problems)
+    simple = drop_proven_checks(convert_to_dataflow(1)(graph.bb.get()))
+    return Traced(simple, tuple(params), outputs, hints, {})
+
+
+def _parameters(
+    inputs: Sequence[fx.Node], weights: Mapping[int, torch.Tensor], graph: Graph
+) -> dict[int, Var]:
+    """The parameters for `inputs`, by place: tensors, and sizes that no tensor's shape tells."""
+    params: dict[int, Var] = {}
+    for place, node in enumerate(inputs):
+        value: Any = node.meta.get("val")
+        if place in weights:
+            graph.values[node] = Constant(array_of(weights[place]))
+        elif isinstance(value, torch.Tensor):
+            try:
+                params[place] = Var(node.name, graph.info(value))
+                graph.values[node] = params[place]
+            except ModelError as refusal:
+                graph.unsupported[node] = str(refusal)
+    shapes = [extent for p in params.values() for extent in known_extents(p.struct_info)]
+    for place, node in enumerate(inputs):
+        value = node.meta.get("val")
+        if not isinstance(value, torch.SymInt | int) or isinstance(value, bool):
+            continue
+        size = graph.symbols.dim(value)
+        graph.values[node] = size
+        if not isinstance(size, int) and size not in shapes:
+            params[place] = Var(node.name, PrimStructInfo("int64", size))
+    return dict(sorted(params.items()))
+
+
+def _outputs(
+    given: Sequence[Any], inputs: Sequence[fx.Node], graph: Graph, results: list[Expr]
+) -> tuple[Output, ...]:
+    """Where each output comes from; what ``main`` makes is added to `results`."""
+    places = {node: place for place, node in enumerate(inputs)}
+    made: dict[fx.Node, Made] = {}
+    outputs: list[Output] = []
+    for output in given:
+        if not isinstance(output, fx.Node):
+            outputs.append(Known(output))
+        elif output in places:
+            outputs.append(Passed(places[output]))
+        else:
+            value = graph.values[output]
+            if output not in made and not isinstance(value, Expr):
+                if isinstance(value, int):
+                    outputs.append(Known(value))
+                    continue
+                value = PrimValue(value)
+            if output not in made:
+                made[output] = Made(len(results))
+                results.append(value)
+            outputs.append(made[output])
+    return tuple(outputs)
+
+
+def _hints(inputs: Sequence[fx.Node], graph: Graph) -> dict[str, int]:
+    """The sizes that symbols had when the graph was traced."""
+    found: dict[str, int] = {}
+    for node in inputs:
+        value: Any = node.meta.get("val")
+        sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
+        for size in sizes:
+            if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
+                continue
+            dim = graph.symbols.dim(size)
+            if size.node.hint is not None and not isinstance(dim, int):
+                found[dims.text(dim)] = int(size.node.hint)
+    return found
