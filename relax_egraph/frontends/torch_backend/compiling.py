@@ -11,7 +11,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 import relax_egraph as rx
-from relax_egraph.errors import ModelError, RelaxEgraphError
+from relax_egraph.errors import ModelError
 from relax_egraph.frontends.torch.graph import said
 from relax_egraph.frontends.torch_backend.options import Options
 from relax_egraph.frontends.torch_backend.program import Program

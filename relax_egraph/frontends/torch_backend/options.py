@@ -15,8 +15,8 @@ class Options:
     `rules`, `without`, `fast_math` and `tolerance` are those of `relax_egraph.optimize`.  `strict`
     refuses a graph with unsupported operators, which otherwise stay in torch.  `explain` is a file
     that gets the explanation of the graph that was compiled last.  With `freeze`, weights are
-    constants of graphs that compute no gradients: they are packed and folded once, and later changes
-    of them are not seen.  `cache` keeps compiled plans on disk for other processes.
+    constants of graphs that compute no gradients: they are packed and folded once, and later
+    changes of them are not seen.
     """
 
     rules: Sequence[str] = ()
@@ -26,7 +26,6 @@ class Options:
     strict: bool = False
     explain: str | Path | None = None
     freeze: bool = False
-    cache: bool = True
 
     @property
     def of_optimize(self) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from relax_egraph.errors import ModelError
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.frontends.torch.tensors import array_of
+from relax_egraph.frontends.torch_backend.layouts import Order, inverse, memory_order
 from relax_egraph.ir import dims
-from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Tuple, Var
 from relax_egraph.ir.module import IRModule
-from relax_egraph.ir.struct_info import PrimStructInfo, known_extents
+from relax_egraph.ir.struct_info import PrimStructInfo, TensorStructInfo, known_extents, tensor
 from relax_egraph.passes import convert_to_dataflow
 from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 
@@ -29,9 +30,10 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An output of a graph that is result `place` of the module."""
+    """An output of a graph that is result `place` of the module, with its axes permuted."""
 
     place: int
+    axes: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,15 @@ Output = Passed | Made | Known
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A graph as a module: `takes` are the inputs, by place, that are arguments of ``main``.
+    """A graph as a module: `takes` are the inputs that are arguments of ``main``.
 
-    ``main`` returns a tuple.  `hints` are the sizes that the graph was traced at.  If nodes cannot
+    Each is the place of an input, and the order of axes in which ``main`` takes it.  ``main``
+    returns a tuple.  `hints` are the sizes that the graph was traced at.  If nodes cannot
     be converted there is no `module`, but `problems`, by node.
     """
 
     module: IRModule | None
-    takes: tuple[int, ...]
+    takes: tuple[tuple[int, Order | None], ...]
     outputs: tuple[Output, ...]
     hints: Mapping[str, int]
     problems: Mapping[fx.Node, str]
@@ -67,6 +70,10 @@ def traced(module: fx.GraphModule, weights: Mapping[int, torch.Tensor]) -> Trace
     params = _parameters(inputs, weights, graph)
     hints = _hints(inputs, graph)
     with graph.bb.function("main", list(params.values())):
+        for place, param in params.items():
+            if (order := _order(inputs[place])) is not None:
+                turned = call("permute_dims", param, axes=inverse(order))
+                graph.values[inputs[place]] = graph.bb.emit(turned)
         graph.convert(nodes, module)
         (last,) = (n for n in nodes if n.op == "output")
         given = last.args[0] if isinstance(last.args[0], list | tuple) else (last.args[0],)
@@ -76,7 +83,8 @@ def traced(module: fx.GraphModule, weights: Mapping[int, torch.Tensor]) -> Trace
     if graph.problems:
         return Traced(None, (), (), {}, graph.problems)
     simple = drop_proven_checks(convert_to_dataflow(1)(graph.bb.get()))
-    return Traced(simple, tuple(params), outputs, hints, {})
+    orders = {place: _order(inputs[place]) for place in params}
+    return Traced(simple, tuple(orders.items()), outputs, hints, {})
 
 
 def _parameters(
@@ -90,7 +98,7 @@ def _parameters(
             graph.values[node] = Constant(array_of(weights[place]))
         elif isinstance(value, torch.Tensor):
             try:
-                params[place] = Var(node.name, graph.info(value))
+                params[place] = Var(node.name, _in_order(graph.info(value), memory_order(value)))
                 graph.values[node] = params[place]
             except ModelError as refusal:
                 graph.unsupported[node] = str(refusal)
@@ -126,10 +134,28 @@ def _outputs(
                     continue
                 value = PrimValue(value)
             if output not in made:
-                made[output] = Made(len(results))
+                order = _order(output)
+                if order is None:
+                    made[output] = Made(len(results))
+                else:
+                    made[output] = Made(len(results), inverse(order))
+                    value = graph.bb.emit(call("permute_dims", value, axes=order))
                 results.append(value)
             outputs.append(made[output])
     return tuple(outputs)
+
+
+def _order(node: fx.Node) -> Order | None:
+    value: Any = node.meta.get("val")
+    return memory_order(value) if isinstance(value, torch.Tensor) else None
+
+
+def _in_order(info: TensorStructInfo, order: Order | None) -> TensorStructInfo:
+    """`info` of the tensor whose axes are in `order`."""
+    if order is None:
+        return info
+    assert info.dims is not None
+    return tensor(tuple(info.dims[axis] for axis in order), info.dtype)
 
 
 def _hints(inputs: Sequence[fx.Node], graph: Graph) -> dict[str, int]:
