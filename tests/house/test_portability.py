@@ -57,7 +57,7 @@ sys.platform = system
 import relax_egraph
 count = 0
 for part in pkgutil.walk_packages(relax_egraph.__path__, "relax_egraph."):
-    needs_torch = part.name.startswith("relax_egraph.frontends.torch.")
+    needs_torch = part.name.startswith("relax_egraph.frontends.torch")
     if not part.name.endswith("__main__") and not needs_torch:
         importlib.import_module(part.name)
         count += 1

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from functorch.compile import make_boxed_func
 from torch import fx
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
@@ -74,13 +75,7 @@ def _in_parts(
             setattr(parted, name, _Part(part, options))
     parted.recompile()
 
-    def run(args: list[Any]) -> Any:
-        given = list(args)
-        args.clear()
-        return parted(*given)
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    return make_boxed_func(parted)
 
 
 class _Part(torch.nn.Module):
