@@ -48,7 +48,7 @@ def _export(network: Network, model: Path, results: Path) -> None:
     torch: Any = import_module("torch")
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    first, fixed = _first_output(torch, network), network.fixed
+    first, fixed = first_output(torch, network), network.fixed
     drawn = [_tensors(torch, network, sizes) for sizes in network.sizes]
     axes = tuple(
         {axis: n for axis, n in enumerate(each.shape) if isinstance(n, str) and n not in fixed}
@@ -65,7 +65,7 @@ def _export(network: Network, model: Path, results: Path) -> None:
         np.savez(results, **{f"sizes_{k}": first(*each).numpy() for k, each in enumerate(drawn)})
 
 
-def _first_output(torch: Any, network: Network) -> Any:
+def first_output(torch: Any, network: Network) -> Any:
     """The network as a module of torch with inputs in order and a single output."""
     transformers: Any = import_module("transformers")
     kind = getattr(transformers, network.model)

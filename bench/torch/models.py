@@ -1,0 +1,204 @@
+"""Networks with random weights, exported and through torch.compile: equal to torch, how fast.
+
+Run from the top of the repository: ``python -m bench.torch.models [WORDS] [--json FILE]``.
+WORDS are names or packages.  Each network runs in a process of its own, on one thread.
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.table import Table
+from torch._dynamo.utils import counters
+
+import relax_egraph as rx
+from bench.case_pool import outcomes
+from bench.output import console
+from bench.timing import least
+from bench.torch.zoo import Model, zoo
+from relax_egraph.frontends.torch_backend.backend import relax_egraph
+
+TOLERANCE = 1e-4
+"""The allowed difference from torch, relative to the largest magnitude of the result."""
+
+WAYS = ("export", "compile")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of the network `name`, by way: ``export`` or ``compile``.
+
+    `differences` are the largest from torch at any of the sizes; `seconds` those until the first
+    result, of ours and of Inductor; `runs` those of a call at the first sizes, by system.  `left`
+    counts the operators that stay in torch, `graphs` are how often torch.compile compiled.
+    """
+
+    name: str
+    package: str
+    differences: dict[str, float] = field(default_factory=dict[str, float])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    runs: dict[str, float] = field(default_factory=dict[str, float])
+    failures: dict[str, str] = field(default_factory=dict[str, str])
+    left: list[str] = field(default_factory=list[str])
+    graphs: int = 0
+
+    def agrees(self, way: str) -> bool:
+        """Whether it runs `way` and agrees with torch."""
+        return way not in self.failures and self.differences.get(way, 1.0) < TOLERANCE
+
+
+def run(model: Model, *, seconds: float, inductor: bool) -> Outcome:
+    """The outcome of `model`; systems are timed for about `seconds` each."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    found = Outcome(model.name, model.package)
+    with torch.no_grad():
+        network = model.build()
+        inputs = [model.tensors(sizes) for sizes in model.sizes]
+        wanted = [_first(network(*each)) for each in inputs]
+        systems: dict[str, Callable[[], Any]] = {"eager": lambda: network(*inputs[0])}
+        for way, made in (("export", _exported), ("compile", _compiled)):
+            try:
+                call = made(model, network, inputs[0], found)
+                found.differences[way] = max(
+                    _difference(_first(call(*each)), want)
+                    for each, want in zip(inputs, wanted, strict=True)
+                )
+                systems[way] = lambda call=call: call(*inputs[0])
+            except Exception as error:
+                lines = f"{type(error).__name__}: {error}".splitlines()
+                found.failures[way] = " ".join(line.strip() for line in lines[:2])[:300]
+        found.graphs = counters["stats"]["unique_graphs"]
+        if inductor:
+            _add_inductor(network, inputs[0], found, systems)
+        found.runs = least(systems, seconds)
+    return found
+
+
+def _exported(
+    model: Model, network: torch.nn.Module, inputs: Sequence[torch.Tensor], found: Outcome
+) -> Callable[..., Any]:
+    dims = {name: torch.export.Dim(name, min=1, max=16384) for name in model.symbols}
+    shapes = model.dynamic_shapes(dims)
+    program = torch.export.export(network, tuple(inputs), dynamic_shapes=shapes)
+    begin = time.process_time()
+    module = rx.from_torch(program)
+    machine = rx.VirtualMachine(rx.build(rx.optimize(module)), num_threads=1)
+    found.seconds["export"] = time.process_time() - begin
+    main = machine["main"]
+
+    def call(*tensors: torch.Tensor) -> torch.Tensor:
+        return torch.from_dlpack(_first(main(*tensors)))
+
+    return call
+
+
+def _compiled(
+    model: Model, network: torch.nn.Module, inputs: Sequence[torch.Tensor], found: Outcome
+) -> Callable[..., Any]:
+    for each, tensor in zip(model.inputs.values(), inputs, strict=True):
+        for axis, extent in enumerate(each.shape):
+            if extent in model.symbols:
+                torch._dynamo.maybe_mark_dynamic(tensor, axis)
+    call = torch.compile(network, backend=relax_egraph)
+    begin = time.process_time()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        call(*inputs)
+    found.seconds["compile"] = time.process_time() - begin
+    found.left = [str(w.message) for w in said if "leaves nodes to torch" in str(w.message)]
+    return call
+
+
+def _add_inductor(
+    network: torch.nn.Module,
+    inputs: Sequence[torch.Tensor],
+    found: Outcome,
+    systems: dict[str, Callable[[], Any]],
+) -> None:
+    torch.compiler.reset()
+    call = torch.compile(network, backend="inductor", dynamic=True)
+    begin = time.perf_counter()
+    try:
+        call(*inputs)
+    except Exception as error:
+        found.failures["inductor"] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        return
+    found.seconds["inductor"] = time.perf_counter() - begin
+    systems["inductor"] = lambda: call(*inputs)
+
+
+def _first(result: Any) -> Any:
+    while isinstance(result, tuple | list):
+        result = result[0]
+    return result
+
+
+def _difference(result: torch.Tensor, wanted: torch.Tensor) -> float:
+    if result.shape != wanted.shape:
+        return float("inf")
+    difference = (result - wanted).abs().max() / wanted.abs().max()
+    return float(difference) if difference == difference else float("inf")
+
+
+def _table(each: Sequence[Outcome]) -> Table:
+    columns = ("export, s", "compile, s", "inductor, s", "graphs", "eager, ms", "export", "compile")
+    table = Table("network", "package", *WAYS, *columns, "inductor")
+    for o in each:
+        table.add_row(
+            o.name,
+            o.package,
+            *(f"{o.differences[w]:.0e}" if w in o.differences else "fails" for w in WAYS),
+            *(_figure(o.seconds.get(w), "{:.2f}") for w in (*WAYS, "inductor")),
+            str(o.graphs) + ("*" if o.left else ""),
+            *(_figure(o.runs.get(s), "{:.2f}", 1e3) for s in ("eager", *WAYS, "inductor")),
+        )
+    return table
+
+
+def _figure(value: float | None, form: str, scale: float = 1.0) -> str:
+    return "" if value is None else form.format(value * scale)
+
+
+def main() -> int:
+    """Print a table; the exit status is 1 if a network fails or differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--seconds", type=float, default=0.5, help="for each system")
+    parser.add_argument("--inductor", action="store_true", help="measure Inductor, too")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    models = [m for m in zoo() if not options.words or {m.name, m.package} & set(options.words)]
+
+    def ran(model: Model) -> Outcome:
+        return run(model, seconds=options.seconds, inductor=options.inductor)
+
+    def lost(model: Model, reason: str) -> Outcome:
+        return Outcome(model.name, model.package, failures=dict.fromkeys(WAYS, reason))
+
+    each = outcomes(models, ran, lost, options.workers)
+    out = console()
+    out.print(_table(each))
+    for o in each:
+        for way, reason in o.failures.items():
+            out.print(f"{o.name}, {way}: {reason}", highlight=False, markup=False)
+        for message in o.left:
+            out.print(f"{o.name}: {message}", highlight=False, markup=False)
+    for way in WAYS:
+        out.print(f"{way}: {sum(o.agrees(way) for o in each)} of {len(each)} agree with torch")
+    if options.json:
+        options.json.write_text(json.dumps([*map(asdict, each)], indent=1) + "\n")
+    return int(not all(o.agrees(way) for o in each for way in WAYS))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
