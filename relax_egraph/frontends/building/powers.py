@@ -15,11 +15,11 @@ def power_of_integers(builder: Builder, x: Expr, y: Expr) -> Expr:
 
 
 def _times(x: Expr, y: Expr) -> int | None:
-    """The exponent, if it is a single small number that adds no axes."""
+    """The exponent, if it is a single number that adds no axes."""
     if not isinstance(y, Constant) or y.data.size != 1 or y.data.ndim > max(info_of(x).ndim, 0):
         return None
     times = int(y.data.item())
-    return times if 0 <= times <= _MOST else None
+    return times if times >= 0 else None
 
 
 def _product(builder: Builder, x: Expr, times: int) -> Expr:
@@ -37,8 +37,9 @@ def _product(builder: Builder, x: Expr, times: int) -> Expr:
 def _of_integers(builder: Builder, x: Expr, y: Expr) -> Expr:
     """The product of those of x, x², x⁴, … whose bit is set in `y`; it wraps.
 
-    Powers beyond 64 equal the 64th or 65th, since they are 0, 1 or -1, or have wrapped.  Negative
-    powers are 0, except those of 1 and -1.
+    Powers beyond 64 are taken as the 64th or 65th: of even numbers and of 1 and -1 those are equal,
+    of other odd numbers, whose powers wrap to no fixed number, they are not.  Negative powers
+    are 0, except those of 1 and -1.
     """
     base, one = dtype_of(x), builder.scalar(1, dtype_of(x))
     unit, below = builder.emit("equal", builder.emit("abs", x), one), None

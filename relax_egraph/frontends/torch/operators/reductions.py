@@ -57,19 +57,20 @@ def position(node: Node) -> Expr:
 
 
 @converts("aten.var.correction", "aten.std.correction")
-def variance(node: Node) -> Expr:
+def spread(node: Node) -> Expr:
     """``Σ (x - mean x)² / (count - correction)``, or its square root."""
-    found = _variance(node)
-    return node.emit("sqrt", found) if ".std." in node.op else found
+    return _spread(node)
 
 
 @converts("aten.var_mean.correction", "aten.std_mean.correction")
-def variance_and_mean(node: Node) -> list[Expr]:
+def spread_and_mean(node: Node) -> list[Expr]:
     """The same, and the mean."""
-    return [
-        variance(node) if ".var_" in node.op else node.emit("sqrt", _variance(node)),
-        _reduced(node, "mean", node["self"]),
-    ]
+    return [_spread(node), _reduced(node, "mean", node["self"])]
+
+
+def _spread(node: Node) -> Expr:
+    variance = _variance(node)
+    return node.emit("sqrt", variance) if ".std" in node.op else variance
 
 
 def _variance(node: Node) -> Expr:

@@ -67,14 +67,15 @@ def kind_of(node: Node) -> Expr:
 
 @converts("aten.sign.default", "aten.sgn.default")
 def sign(node: Node) -> Expr:
-    """1, 0 or -1, 0 of NaN; booleans stay as they are."""
+    """1, 0 or -1; 0 of NaN and of -0.0; booleans stay as they are."""
     x = node["self"]
     if node.out_dtype == "bool":
         return x
     if not is_float(node.out_dtype):
         return node.emit("sign", x)
     zero = node.scalar(0, node.out_dtype)
-    return node.emit("where", node.emit("isnan", x), zero, node.emit("sign", x))
+    differs = node.emit("greater", node.emit("abs", x), zero)
+    return node.emit("where", differs, node.emit("sign", x), zero)
 
 
 @converts("aten.signbit.default")
@@ -111,10 +112,11 @@ def reciprocal(node: Node) -> Expr:
 
 @converts("aten.log2.default", "aten.log10.default")
 def logarithm(node: Node) -> Expr:
-    """A logarithm to the base 2 or 10."""
+    """A logarithm to the base 2 or 10, in float64: that of a power of the base is whole."""
     base = 2 if ".log2." in node.op else 10
-    natural = node.emit("log", node.operand("self", node.out_dtype))
-    return node.emit("multiply", natural, node.scalar(1 / math.log(base), node.out_dtype))
+    natural = node.emit("log", node.cast(node.operand("self", node.out_dtype), "float64"))
+    scaled = node.emit("multiply", natural, node.scalar(1 / math.log(base), "float64"))
+    return node.cast(scaled, node.out_dtype)
 
 
 @converts("aten.exp2.default")
