@@ -25,7 +25,7 @@ def floats() -> Any:
         lambda x: torch.clamp(x, min=float("nan")),
         lambda x: torch.copysign(torch.ones_like(x), x.nan_to_num()),
         lambda x: torch.expm1(x) + torch.sign(x),
-        lambda x: torch.maximum(x, x.view(-1, 1)),
+        lambda x: torch.maximum(x, torch.ones_like(x).view(-1, 1)),
         lambda x: torch.nn.functional.elu(x, 0.7),
         lambda x: (x > 0, x.bool(), x == x.view(-1, 1)),
         lambda x: torch.where(x > 0, x, 2),
