@@ -14,7 +14,7 @@ from relax_egraph.frontends.torch import tensors
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Constant, Expr, ShapeExpr, const
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, ShapeExpr, const
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 Argument: TypeAlias = Any
@@ -198,6 +198,11 @@ class Node(Builder):
     def reshaped(self, value: Expr, shape: Sequence[Dim]) -> Expr:
         """`value` in `shape`."""
         return self.emit("reshape", value, ShapeExpr(tuple(shape)))
+
+    def sequence(self, count: Dim) -> Expr:
+        """The integers from 0 to before `count`, in int64."""
+        numbers = (PrimValue(0), PrimValue(count), PrimValue(1))
+        return self.emit("arange", *numbers, dtype="int64")
 
 
 def normalized(axis: int, rank: int) -> int:

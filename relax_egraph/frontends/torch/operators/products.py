@@ -12,6 +12,23 @@ def product(node: Node) -> Expr:
     return node.emit("matmul", node[names[0]], node[names[1]])
 
 
+@converts("aten.addmm.default", "aten.baddbmm.default")
+def added_product(node: Node) -> Expr:
+    """``beta · self + alpha · (matrix product)``; a beta of 0 leaves NaN of `self` out."""
+    dtype = node.out_dtype
+    left, right = (n for n in node.arguments if n not in ("self", "beta", "alpha"))
+    out = node.emit("matmul", node[left], node[right])
+    beta, alpha = node.arguments["beta"], node.arguments["alpha"]
+    if alpha != 1:
+        out = node.emit("multiply", out, node.as_tensor(alpha, dtype))
+    if beta == 0:
+        return out
+    bias = node["self"]
+    if beta != 1:
+        bias = node.emit("multiply", bias, node.as_tensor(beta, dtype))
+    return node.emit("add", out, bias)
+
+
 @converts("aten.linear.default")
 def linear(node: Node) -> Expr:
     """``input @ weight.T + bias``."""
