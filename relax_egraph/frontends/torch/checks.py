@@ -31,14 +31,14 @@ def with_shape(node: Node, value: Expr, shape: Sequence[Dim]) -> Expr:
     return node.bb.emit_match_cast(value, tensor(tuple(shape), info.dtype), node.name)
 
 
-def bind_size(node: Node, number: Expr, size: Dim, refusal: str = "") -> None:
+def bind_size(node: Node, number: Expr, size: Dim) -> None:
     """Check at run time that `number`, a tensor of one element, is `size`; binds a new symbol.
 
     A negative number is refused.
     """
     flat = node.reshaped(node.cast(number, "int64"), (1,))
     shape = node.emit("tensor_to_shape", flat)
-    node.bb.emit_match_cast(shape, ShapeStructInfo((size,)), node.name, refusal=refusal)
+    node.bb.emit_match_cast(shape, ShapeStructInfo((size,)), node.name)
 
 
 def require_nonnegative(node: Node, value: Dim, refusal: str) -> None:
@@ -60,4 +60,6 @@ def require_zero(node: Node, value: Dim, refusal: str) -> None:
 
 def require(node: Node, condition: Expr, refusal: str) -> None:
     """Check at run time that `condition`, a tensor of one element, is true."""
-    bind_size(node, node.cast(condition, "bool"), 1, refusal)
+    flag = node.symbols.new("flag")
+    bind_size(node, node.cast(condition, "bool"), flag)
+    require_zero(node, dims.sub(flag, 1), refusal)

@@ -93,11 +93,18 @@ class Graph:
         try:
             return self.symbols.dim(value)
         except ModelError:
-            node = Node("number", name, {}, {}, (), self.bb, self.symbols)
-            number = number_of(node, self.symbols, value.node.expr)
+            node = self._node(name)
             size = self.symbols.sizes[value.node.expr] = self.symbols.new(name)
-            bind_size(node, number, size)
+            bind_size(node, number_of(node, self.symbols, value.node.expr), size)
             return size
+
+    def computed(self, value: Any) -> Expr:
+        """A symbolic number or condition as a tensor of rank 0."""
+        return number_of(self._node("number"), self.symbols, value.node.expr)
+
+    def _node(self, name: str) -> Node:
+        """A node without an operator, to emit calls with."""
+        return Node("", name, {}, {}, (), self.bb, self.symbols)
 
     def _convert(self, node: fx.Node) -> Argument:
         name = _name(node)

@@ -33,7 +33,7 @@ _DIFFERENCES: dict[str, Any] = {
 def local_scalar(node: Node) -> tuple[()]:
     """The element of a tensor as a number: a size where torch knows that it is not negative."""
     number: Any = node.metas["out"].node
-    symbol = number.expr
+    (symbol,) = number.expr.free_symbols
     value = node.reshaped(node["self"], ())
     bounds = number.shape_env.bound_sympy(symbol)
     if isinstance(node.metas["out"], torch.SymInt) and bounds.lower >= 0:

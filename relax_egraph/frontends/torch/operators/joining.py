@@ -3,7 +3,7 @@
 from relax_egraph.frontends.building.builder import info_of
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.frontends.building.repetition import tiled
-from relax_egraph.frontends.torch.checks import bind_size
+from relax_egraph.frontends.torch.checks import bind_size, require
 from relax_egraph.frontends.torch.node import Node, normalized
 from relax_egraph.frontends.torch.registry import converts
 from relax_egraph.ir.expr import Expr, ShapeExpr, Tuple
@@ -38,7 +38,10 @@ def repeat_interleave(node: Node) -> Expr:
     (count,), (total,) = node.shape("repeats"), node.out_shape
     if count == 0:
         return node.emit("zeros", ShapeExpr((0,)), dtype=node.out_dtype)
-    ends = node.emit("cumsum", node.operand("repeats", "int64"), axis=0)
+    times = node.operand("repeats", "int64")
+    is_nonnegative = node.emit("greater_equal", times, node.scalar(0, "int64"))
+    require(node, node.emit("all", is_nonnegative), "repeats can not be negative")
+    ends = node.emit("cumsum", times, axis=0)
     last = node.emit("take", ends, node.scalar(-1, "int64"), axis=0)
     bind_size(node, last, total)
     place = counted(node, total)

@@ -15,17 +15,16 @@ from relax_egraph.ir.expr import Expr
 @converts("aten.constant_pad_nd.default")
 def constant_pad(node: Node) -> Expr:
     """A border of one value; negative widths crop."""
-    x, widths = _cropped(node, _pairs(node, "pad"))
-    numbers = _numbers(widths)
-    value = node.arguments["value"]
-    if numbers is not None and isinstance(value, bool | int | float):
-        if not any(numbers):
-            return x
-        return node.emit("nn.pad", x, pad_width=numbers, pad_value=float(value))
-    fill = node.operand("value", node.out_dtype)
-    for axis, (before, after) in enumerate(widths):
-        x = between(node, x, axis, before, after, fill)
-    return x
+    pairs, x = _pairs(node, "pad"), node["self"]
+    widths = _positive(pairs)
+    numbers, value = _numbers(widths), node.arguments["value"]
+    if numbers is None or not isinstance(value, bool | int | float):
+        fill = node.operand("value", node.out_dtype)
+        for axis, (before, after) in enumerate(widths):
+            x = between(node, x, axis, before, after, fill)
+    elif any(numbers):
+        x = node.emit("nn.pad", x, pad_width=numbers, pad_value=float(value))
+    return _without(node, x, pairs)
 
 
 @converts(
@@ -38,6 +37,8 @@ def reflection_pad(node: Node) -> Expr:
     pairs = _pairs(node, "padding")
     for axis, (pair, extent) in enumerate(zip(pairs, node.shape("self"), strict=True)):
         for width in pair:
+            if dims.prove_ge(0, width):
+                continue
             require_nonnegative(
                 node,
                 dims.sub(dims.sub(extent, 1), width),
@@ -58,11 +59,12 @@ def replication_pad(node: Node) -> Expr:
 
 
 def _bordered(node: Node, pairs: Sequence[tuple[Dim, Dim]], mode: str) -> Expr:
-    x, widths = _cropped(node, pairs)
-    numbers = _numbers(widths)
+    numbers, x = _numbers(_positive(pairs)), node["self"]
     if numbers is None:
         raise ModelError("its padding is symbolic, needs numbers")
-    return node.emit("nn.pad", x, pad_width=numbers, pad_mode=mode) if any(numbers) else x
+    if any(numbers):
+        x = node.emit("nn.pad", x, pad_width=numbers, pad_mode=mode)
+    return _without(node, x, pairs)
 
 
 def _pairs(node: Node, name: str) -> list[tuple[Dim, Dim]]:
@@ -78,10 +80,13 @@ def _numbers(pairs: Sequence[tuple[Dim, Dim]]) -> tuple[int, ...] | None:
     return numbers if len(numbers) == len(widths) else None
 
 
-def _cropped(node: Node, pairs: Sequence[tuple[Dim, Dim]]) -> tuple[Expr, list[tuple[Dim, Dim]]]:
-    """The operand without what negative widths remove, and the other widths."""
-    x = node["self"]
+def _without(node: Node, x: Expr, pairs: Sequence[tuple[Dim, Dim]]) -> Expr:
+    """`x` without what negative widths remove; the border is there before, as it reads them."""
     for axis, pair in enumerate(pairs):
         less = [dims.maximum(dims.mul(width, -1), 0) for width in pair]
         x = without_ends(node, x, axis, less[0], less[1])
-    return x, [(dims.maximum(before, 0), dims.maximum(after, 0)) for before, after in pairs]
+    return x
+
+
+def _positive(pairs: Sequence[tuple[Dim, Dim]]) -> list[tuple[Dim, Dim]]:
+    return [(dims.maximum(before, 0), dims.maximum(after, 0)) for before, after in pairs]

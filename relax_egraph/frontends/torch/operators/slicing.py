@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
+import torch
+
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr
+from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr, const
 from relax_egraph.ir.ops.slices import BEYOND
 
 
@@ -15,6 +18,8 @@ from relax_egraph.ir.ops.slices import BEYOND
 def slice_(node: Node) -> Expr:
     """``self[…, start:end:step, …]``."""
     axis = node.axis("dim", node.rank("self"))
+    if any(isinstance(node.arguments[name], torch.SymInt) for name in ("start", "end")):
+        return _between_numbers(node, axis)
     start, end = _bounds(node)
     step = node.integer("step")
     is_all = start == 0 and step == 1 and isinstance(end, int) and end >= BEYOND
@@ -60,6 +65,20 @@ def select_scatter(node: Node) -> Expr:
     place = _place(node, axis)
     source = node.emit("expand_dims", node["src"], axis=(axis,))
     return _written(node, source, axis, place, dims.add(place, 1))
+
+
+def _between_numbers(node: Node, axis: int) -> Expr:
+    """The slice between numbers that may be negative."""
+    rank, step = node.rank("self"), node.integer("step")
+    begin, end, steps = [0] * rank, [BEYOND] * rank, [1] * rank
+    steps[axis] = step
+    here = const(np.arange(rank) == axis)
+    bounds: list[Expr] = []
+    for name, others in (("start", begin), ("end", end)):
+        every = const(np.array(others))
+        number = node.operand(name, "int64") if node.has(name) else every
+        bounds.append(node.emit("where", here, number, every))
+    return node.emit("dynamic_strided_slice", node["self"], *bounds, const(np.array(steps)))
 
 
 def _bounds(node: Node) -> tuple[Dim, Dim]:
