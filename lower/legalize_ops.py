@@ -108,15 +108,16 @@ class _Legalizer(ExprMutator):
 
     def _check_indices(self, args: Sequence[Expr], attrs: Attrs, info: StructInfo) -> Call:
         """A check by the machine of indices that a kernel has tested."""
-        axes, operator = attrs["axes"], attrs["operator"]
+        axes, operator, from_end = attrs["axes"], attrs["operator"], attrs["from_end"]
         assert isinstance(axes, tuple)
         assert isinstance(operator, str)
-        test = call_te(self._bb, are_inside, *args, operands=("indices", "shape"), axes=axes)
+        operands = ("indices", "shape")
+        test = call_te(self._bb, are_inside, *args, operands=operands, axes=axes, from_end=from_end)
         inside = self.emit(test, "inside")
         indices, shape = args
-        places = map(PrimValue, axes)
-        operands = (indices, inside, shape, StringImm(operator), *places)
-        return call_packed("vm.builtin.check_indices", operands, (info,), pure=True)
+        flags = (StringImm(operator), PrimValue(int(bool(from_end))), *map(PrimValue, axes))
+        passed = (indices, inside, shape, *flags)
+        return call_packed("vm.builtin.check_indices", passed, (info,), pure=True)
 
     def _with_an_element(self, op: Op, x: Expr, axis: object) -> Expr:
         """`x`, checked by the machine to have an element along `axis`."""

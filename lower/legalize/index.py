@@ -68,7 +68,9 @@ def take(x: te.Tensor, indices: te.Tensor, *, axis: int | None, mode: str) -> te
     return te.compute(shape, value, "take")
 
 
-def are_inside(indices: te.Tensor, shape: Shape, *, axes: tuple[int, ...]) -> te.Tensor:
+def are_inside(
+    indices: te.Tensor, shape: Shape, *, axes: tuple[int, ...], from_end: bool
+) -> te.Tensor:
     """Whether each of `indices` is valid for its axis of `shape`, for `check_indices`."""
     over = [te.reduce_axis(d, f"r{k}") for k, d in enumerate(indices.shape)]
 
@@ -77,7 +79,8 @@ def are_inside(indices: te.Tensor, shape: Shape, *, axes: tuple[int, ...]) -> te
         extent = from_dim(shape[axes[-1]])
         for k in reversed(range(len(axes) - 1)):
             extent = te.select(te.equal(over[-1], k), from_dim(shape[axes[k]]), extent)
-        fits = te.logical_and(wide >= 0 - extent, wide < extent)
+        lowest = 0 - extent if from_end else 0
+        fits = te.logical_and(wide >= lowest, wide < extent)
         return te.min(te.cast(fits, "int32"), over)
 
     least = te.compute((), inside, "least")

@@ -255,6 +255,10 @@ class BlockBuilder:
         """Whether `dim` is proven to be 0 or more behind the checks of the open function."""
         return self._frame().bounds.prove_nonnegative(dim)
 
+    def assume_nonnegative(self, dim: Dim) -> None:
+        """Take `dim` to be 0 or more behind this point of the open function, which checks it."""
+        self._frame().bounds.add(dim)
+
     # --- helpers ----------------------------------------------------------------------
 
     def _cast(self, value: Expr, shape: Shape, refusal: str) -> Expr:

@@ -28,26 +28,31 @@ def message(format: str, values: Sequence[Any]) -> str:
 
 
 def outside(
-    indices: npt.NDArray[Any], shape: Sequence[int], axes: Sequence[int], operator: str
+    indices: npt.NDArray[Any],
+    shape: Sequence[int],
+    axes: Sequence[int],
+    operator: str,
+    from_end: bool,
 ) -> str | None:
     """A message about the first of `indices` that is outside of its axis, if there is one.
 
     One of `axes` of `shape` is for all of them, several are for the elements of the last axis, as
-    many as it has.
+    many as it has.  Negative ones are inside if they count `from_end`.
     """
     if not indices.size:
         return None
     columns = 1 if len(axes) == 1 else indices.shape[-1]
     extents = np.array([shape[a] for a in axes[:columns]], object)
     rows = indices.reshape(-1, columns)[:, : len(axes)].astype(object)
-    wrong = np.argwhere((rows < -extents) | (rows >= extents))
+    lowest = -extents * from_end
+    wrong = np.argwhere((rows < lowest) | (rows >= extents))
     if not len(wrong):
         return None
     row, column = wrong[0]
-    extent = extents[column]
     return (
         f"{operator or 'check_indices'}: index {rows[row, column]} is outside of axis "
-        f"{axes[column]} of extent {extent}, needs {-extent} to {extent - 1}"
+        f"{axes[column]} of extent {extents[column]}, "
+        f"needs {lowest[column]} to {extents[column] - 1}"
     )
 
 

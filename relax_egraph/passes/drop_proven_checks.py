@@ -51,11 +51,15 @@ class Range:
     low: Dim | None = None
     high: Dim | None = None
 
-    def within(self, extent: Dim) -> bool:
-        """Whether each element is a valid index into an axis of `extent`."""
+    def within(self, extent: Dim, least: int | None = None) -> bool:
+        """Whether each element is a valid index into an axis of `extent`, and `least` or more.
+
+        Without `least` they may count from the end.
+        """
         if self.low is None or self.high is None:
             return False
-        below, above = dims.add(self.low, extent), dims.sub(extent, 1)
+        below = dims.add(self.low, extent) if least is None else dims.sub(self.low, least)
+        above = dims.sub(extent, 1)
         return dims.prove_ge(below, 0) and dims.prove_ge(above, self.high)
 
 
@@ -67,12 +71,13 @@ class _Prover(ExprMutator):
         visited = super().visit_call(call)
         match visited:
             case Call(op=Op(name="check_indices"), args=(indices, shape)):
-                is_proven = self._is_proven(indices, shape, visited.attrs["axes"])
+                least = None if visited.attrs.get("from_end", True) else 0
+                is_proven = self._is_proven(indices, shape, visited.attrs["axes"], least)
                 return indices if is_proven else visited
             case _:
                 return visited
 
-    def _is_proven(self, indices: Expr, shape: Expr, axes: object) -> bool:
+    def _is_proven(self, indices: Expr, shape: Expr, axes: object, least: int | None) -> bool:
         info = shape.struct_info
         if not isinstance(info, ShapeStructInfo) or info.values is None:
             return False
@@ -82,9 +87,11 @@ class _Prover(ExprMutator):
         if isinstance(value, Constant) and len(extents) > 1:
             columns = np.moveaxis(value.data, -1, 0)
             pairs = zip(columns, extents, strict=False)
-            return len(columns) <= len(extents) and all(_of_array(c).within(e) for c, e in pairs)
+            return len(columns) <= len(extents) and all(
+                _of_array(c).within(e, least) for c, e in pairs
+            )
         known = self._range(indices, MOST_STEPS)
-        return all(known.within(e) for e in extents)
+        return all(known.within(e, least) for e in extents)
 
     def _computed(self, value: Expr) -> Expr:
         """`value`, or the expression that the variable is bound to."""

@@ -10,8 +10,11 @@ from relax_egraph.vm import matching
 from relax_egraph.vm.builtins.builtin import Builtin, Packed, bound, wrong
 
 
-def check_indices(operator: str, *axes: int) -> Packed:
-    """Return `indices` if `inside`, which a kernel computed, states they are valid; else fail."""
+def check_indices(operator: str, from_end: int, *axes: int) -> Packed:
+    """Return `indices` if `inside`, which a kernel computed, states they are valid; else fail.
+
+    Negative ones are valid if they count `from_end`: 1, else 0.
+    """
 
     def check(indices: Any, inside: Any, shape: Any) -> Any:
         for name, value in (("indices", indices), ("inside", inside)):
@@ -19,7 +22,7 @@ def check_indices(operator: str, *axes: int) -> Packed:
                 raise wrong("check_indices", name, value, "a tensor")
         if not matching.is_shape(shape) or not all(0 <= a < len(shape) for a in axes):
             raise wrong("check_indices", "shape", shape, f"a shape with axes {list(axes)}")
-        if not inside and (problem := outside(indices, shape, axes, operator)):
+        if not inside and (problem := outside(indices, shape, axes, operator, bool(from_end))):
             raise RunError(problem)
         return indices
 

@@ -7,7 +7,7 @@ from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.expr import Attr, Constant, Expr, TupleGetItem, const
 from relax_egraph.ir.op import OPS
 from relax_egraph.ir.run_time import run_time_call
-from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relax_egraph.ir.struct_info import Shape, StructInfo, TensorStructInfo, TupleStructInfo
 
 
 class Builder(ABC):
@@ -58,3 +58,11 @@ def dtype_of(value: Expr) -> str:
     if dtype is None:
         raise ModelError(f"the dtype of {value.struct_info} is not known")
     return dtype
+
+
+def shape_of(value: Expr) -> Shape:
+    """The shape of `value`; raises `ModelError` if it is unknown or `value` is not a tensor."""
+    shape = info_of(value).dims
+    if shape is None:
+        raise ModelError(f"the shape of {value.struct_info} is not known")
+    return shape

@@ -25,12 +25,18 @@ def _single(bb: BlockBuilder, value: Dim) -> Expr:
         return Constant(np.array([value]))
     if dims.prove_ge(value, 0):
         return bb.emit(call("shape_to_tensor", ShapeExpr((value,))))
-    terms = cast(list[sympy.Expr], value.as_ordered_terms())
-    less: Dim = 0
-    for term in terms:
-        if term.could_extract_minus_sign():
-            less = dims.sub(less, term)
-    more = dims.add(value, less)
+    less, more = sides(value)
     minuend = bb.emit(call("shape_to_tensor", ShapeExpr((more,))))
     subtrahend = bb.emit(call("shape_to_tensor", ShapeExpr((less,))))
     return bb.emit(call("subtract", minuend, subtrahend))
+
+
+def sides(value: Dim) -> tuple[Dim, Dim]:
+    """What is subtracted in `value`, and from what: ``(m + 1, 2 * n)`` for ``2 * n - m - 1``."""
+    if isinstance(value, int):
+        return max(-value, 0), max(value, 0)
+    less: Dim = 0
+    for term in cast(list[sympy.Expr], value.as_ordered_terms()):
+        if term.could_extract_minus_sign():
+            less = dims.sub(less, term)
+    return less, dims.add(value, less)

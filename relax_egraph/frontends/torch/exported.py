@@ -93,7 +93,9 @@ def _results(program: ExportedProgram, graph: Graph, outputs: Any) -> Iterator[E
         value = graph.values[output] if isinstance(output, torch.fx.Node) else output
         if value is None or isinstance(spec.arg, ConstantArgument):
             continue
-        if isinstance(spec.arg, SymIntArgument) and not isinstance(value, Expr):
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            value = graph.computed(value)
+        elif isinstance(spec.arg, SymIntArgument) and not isinstance(value, Expr):
             value = PrimValue(value)
         if spec.kind == OutputKind.USER_OUTPUT:
             yield value

@@ -12,8 +12,10 @@ from torch import fx
 from relax_egraph.errors import ModelError, RelaxEgraphError
 from relax_egraph.frontends.building.builder import info_of
 from relax_egraph.frontends.torch import operators as operators
+from relax_egraph.frontends.torch.checks import bind_size
 from relax_egraph.frontends.torch.node import Argument, Node
 from relax_egraph.frontends.torch.registry import converter_of
+from relax_egraph.frontends.torch.symbolic_numbers import number_of
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.frontends.torch.tensors import array_of, check_supported, dtype_of
 from relax_egraph.ir.block_builder import BlockBuilder
@@ -75,16 +77,36 @@ class Graph:
 
     def _call(self, node: fx.Node) -> Argument:
         meta: Any = node.meta.get("val")
-        if isinstance(meta, torch.SymInt | int) and not isinstance(meta, bool):
-            size = self.symbols.dim(meta)
-            if _name(node) != "aten._local_scalar_dense.default":
-                return size
-        if isinstance(meta, torch.SymBool | torch.SymFloat | bool):
+        if isinstance(meta, bool | int | float):
             return meta
+        if isinstance(meta, torch.SymInt | torch.SymFloat | torch.SymBool):
+            if isinstance(node.target, torch._ops.OpOverload) and converter_of(_name(node)):
+                self._convert(node)
+            return self._number(meta, node.name)
         if node.target is operator.getitem:
             whole, place = node.args
             return self._argument(whole)[place]
         return self._convert(node)
+
+    def _number(self, value: Any, name: str) -> Argument:
+        """A symbolic number as a dimension, computed by the run if it is another function."""
+        if not isinstance(value, torch.SymInt) or self.symbols.are_numbers(value):
+            return value
+        try:
+            return self.symbols.dim(value)
+        except ModelError:
+            node = self._node(name)
+            size = self.symbols.sizes[value.node.expr] = self.symbols.new(name)
+            bind_size(node, number_of(node, self.symbols, value.node.expr), size)
+            return size
+
+    def computed(self, value: Any) -> Expr:
+        """A symbolic number or condition as a tensor of rank 0."""
+        return number_of(self._node("number"), self.symbols, value.node.expr)
+
+    def _node(self, name: str) -> Node:
+        """A node without an operator, to emit calls with."""
+        return Node("", name, {}, {}, (), self.bb, self.symbols)
 
     def _convert(self, node: fx.Node) -> Argument:
         name = _name(node)
@@ -95,7 +117,10 @@ class Graph:
         metas: Sequence[Any] = meta if isinstance(meta, tuple | list) else (meta,)
         results = tuple(self.info(m) if isinstance(m, torch.Tensor) else None for m in metas)
         made = converter(
-            Node(name, node.name, self._arguments(node), results, self.bb, self.symbols)
+            Node(
+                *(name, node.name, self._arguments(node), _metas(node), results),
+                *(self.bb, self.symbols),
+            )
         )
         if not isinstance(meta, tuple | list):
             return self._as_torch_says(made, results[0], node.name)
@@ -142,7 +167,7 @@ class Graph:
         if isinstance(value, list | tuple):
             return [self._argument(v) for v in value]
         if isinstance(value, torch.SymInt):
-            return self.symbols.dim(value)
+            return self._number(value, "size")
         return value
 
 
@@ -156,6 +181,19 @@ def said(problems: Mapping[fx.Node, str]) -> list[str]:
 
 def _name(node: fx.Node) -> str:
     return str(node.target)
+
+
+def _metas(node: fx.Node) -> dict[str, Any]:
+    """torch's tensors for the arguments of a call that are tensors, and its result."""
+    target = node.target
+    assert isinstance(target, torch._ops.OpOverload)
+    names = (parameter.name for parameter in target._schema.arguments)
+    operands = {
+        name: value.meta.get("val")
+        for name, value in zip(names, node.args, strict=False)
+        if isinstance(value, fx.Node)
+    }
+    return {**operands, "out": node.meta.get("val")}
 
 
 def _attribute(owner: torch.nn.Module, path: str) -> Any:

@@ -11,10 +11,12 @@ from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import Builder, dtype_of, info_of
 from relax_egraph.frontends.building.dim_tensors import vector_of
 from relax_egraph.frontends.torch import tensors
+from relax_egraph.frontends.torch.symbolic_numbers import number_of
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, ShapeExpr, const
+from relax_egraph.ir.ops.broadcast import broadcast_shapes
 from relax_egraph.ir.struct_info import TensorStructInfo
 
 Argument: TypeAlias = Any
@@ -25,14 +27,16 @@ Argument: TypeAlias = Any
 class Node(Builder):
     """A node: the name of its overload, its arguments by their names in the schema, its results.
 
-    Defaults of the schema are among the arguments.  `results` has the struct info that torch
-    says of each result, ``None`` for what is not a tensor.  A node that cannot be converted
-    raises `ModelError` with the reason.
+    Defaults of the schema are among the arguments.  `metas` has torch's tensors without elements
+    for the arguments that are tensors, and torch's result by the name ``out``.  `results` has the
+    struct info that torch says of each result, ``None`` for what is not a tensor.  A node that
+    cannot be converted raises `ModelError` with the reason.
     """
 
     op: str
     name: str
     arguments: Mapping[str, Argument]
+    metas: Mapping[str, Any]
     results: tuple[TensorStructInfo | None, ...]
     bb: BlockBuilder
     symbols: Symbols
@@ -68,6 +72,20 @@ class Node(Builder):
     def rank(self, name: str) -> int:
         """The rank of the tensor `name`."""
         return len(self.shape(name))
+
+    def broadcast_shape(self, *names: str) -> tuple[Dim, ...]:
+        """The shape that the tensors `names` broadcast to."""
+        shape: tuple[Dim, ...] = ()
+        for name in names:
+            joined = broadcast_shapes(shape, self.shape(name))
+            if joined is None:
+                raise ModelError(f"it is not known what its arguments {names} broadcast to")
+            shape = joined
+        return shape
+
+    def ranked(self, name: str) -> Expr:
+        """The tensor `name`; with one axis if it has none."""
+        return self[name] if self.rank(name) else self.reshaped(self[name], (1,))
 
     def dtype(self, name: str) -> str:
         """The dtype of the tensor `name`."""
@@ -107,10 +125,11 @@ class Node(Builder):
         if isinstance(value, Expr):
             return self.cast(value, dtype)
         if isinstance(value, sympy.Expr):
-            flat = vector_of(self.bb, (value,))
-            return self.cast(self.emit("reshape", flat, ShapeExpr(())), dtype)
+            return self.cast(self.reshaped(vector_of(self.bb, (value,)), ()), dtype)
         if isinstance(value, bool | int | float):
             return self.scalar(value, dtype)
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return self.cast(number_of(self, self.symbols, value.node.expr), dtype)
         raise ModelError(f"it has the operand {value}, needs a tensor or a real number")
 
     def common_dtype(self, *names: str) -> str:
@@ -195,8 +214,16 @@ class Node(Builder):
         """`value` bound to a variable."""
         return self.bb.emit(value, self.name)
 
+    def stretched(self, value: Expr, shape: Sequence[Dim]) -> Expr:
+        """`value`, broadcast to `shape`."""
+        if info_of(value).dims == tuple(shape):
+            return value
+        return self.emit("broadcast_to", value, ShapeExpr(tuple(shape)))
+
     def reshaped(self, value: Expr, shape: Sequence[Dim]) -> Expr:
         """`value` in `shape`."""
+        if info_of(value).dims == tuple(shape):
+            return value
         return self.emit("reshape", value, ShapeExpr(tuple(shape)))
 
     def sequence(self, count: Dim) -> Expr:
@@ -214,7 +241,11 @@ def _as_torch(value: Argument) -> "torch.Tensor | bool | int | float":
     """Something with the dtype and category of `value`, for torch's rules of promotion."""
     if isinstance(value, bool | int | float):
         return value
-    if isinstance(value, sympy.Expr):
+    if isinstance(value, torch.SymFloat):
+        return 1.0
+    if isinstance(value, torch.SymBool):
+        return True
+    if isinstance(value, sympy.Expr | torch.SymInt):
         return 1
     info = info_of(value)
     assert info.dtype is not None

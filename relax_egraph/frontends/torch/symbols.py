@@ -11,6 +11,7 @@ import torch
 from relax_egraph.errors import ModelError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.expr import Expr
 from relax_egraph.ir.names import unused
 
 _FUNCTIONS: Mapping[str, Callable[..., Dim]] = {
@@ -28,15 +29,26 @@ _FUNCTIONS: Mapping[str, Callable[..., Dim]] = {
 
 @dataclass(slots=True)
 class Symbols:
-    """The symbols of a program: torch's ``s77`` by the name that the user gave it, if any."""
+    """The symbols of a program: torch's ``s77`` by the name that the user gave it, if any.
+
+    `numbers` has tensors for the symbols of elements that the program reads and that are no sizes:
+    they may be negative, or floats.  `sizes` has symbols for sizes that the run computes, because
+    dimensions have no such functions.
+    """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
+    numbers: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    sizes: dict[Any, Dim] = field(default_factory=dict[Any, Dim])
     _dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
     _taken: set[str] = field(default_factory=set[str])
 
     def dim(self, size: "int | torch.SymInt") -> Dim:
         """`size` as a dimension; raises `ModelError` for functions that dimensions do not have."""
-        return size if isinstance(size, int) else self._of(size.node.expr)
+        return size if isinstance(size, int) else self.dim_of(size.node.expr)
+
+    def are_numbers(self, value: "torch.SymInt") -> bool:
+        """Whether `value` is computed of elements that may be negative."""
+        return any(symbol.name in self.numbers for symbol in value.node.expr.free_symbols)
 
     def shape(self, value: torch.Tensor) -> tuple[Dim, ...]:
         """The shape of `value`."""
@@ -48,12 +60,22 @@ class Symbols:
             self._dims[name] = dims.symbol(unused(self.names.get(name, name), self._taken))
         return self._dims[name]
 
-    def _of(self, expr: Any) -> Dim:
+    def new(self, name: str) -> Dim:
+        """A symbol for a size that torch has no symbol for."""
+        return dims.symbol(unused(name, self._taken))
+
+    def dim_of(self, expr: Any) -> Dim:
+        """An expression of torch as a dimension."""
+        if expr in self.sizes:
+            return self.sizes[expr]
         if isinstance(expr, sympy.Symbol):
+            if expr.name in self.numbers:
+                needed = f"to be a size it needs torch._check({expr.name} >= 0)"
+                raise ModelError(f"the number {expr.name} may be negative, {needed}")
             return self.symbol(expr.name)
         if expr.is_Integer:
             return int(expr)
-        operands = [self._of(a) for a in expr.args]
+        operands = [self.dim_of(a) for a in expr.args]
         if isinstance(expr, sympy.Add):
             return reduce(dims.add, operands)
         if isinstance(expr, sympy.Mul):

@@ -63,10 +63,16 @@ def take(
 
 @op()
 def check_indices(
-    indices: TensorStructInfo, shape: ShapeStructInfo, *, axes: tuple[int, ...], operator: str = ""
+    indices: TensorStructInfo,
+    shape: ShapeStructInfo,
+    *,
+    axes: tuple[int, ...],
+    operator: str = "",
+    from_end: bool = True,
 ) -> StructInfo:
     """`indices`; fails unless each is at least ``-n`` and below ``n``, the extent of its axis.
 
+    Without `from_end` negative indices fail, too.
     The axes are those of a tensor of `shape`: one of `axes` is for all `indices`; several are for
     the elements of the last axis of `indices`, one for each; where it has fewer elements, the first
     axes are.  The message names the `operator`.

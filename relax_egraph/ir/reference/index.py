@@ -60,9 +60,14 @@ def _take(x: Array, indices: Array, *, axis: int | None, mode: str) -> Array:
 
 
 def _check_indices(
-    indices: Array, shape: tuple[int, ...], *, axes: tuple[int, ...], operator: str
+    indices: Array,
+    shape: tuple[int, ...],
+    *,
+    axes: tuple[int, ...],
+    operator: str,
+    from_end: bool,
 ) -> Array:
-    if problem := outside(indices, shape, axes, operator):
+    if problem := outside(indices, shape, axes, operator, from_end):
         raise RunError(problem)
     return indices
 

@@ -30,8 +30,10 @@ def check_indices(draw: Draw) -> Case:
     axes = tuple(draw.integer(0, len(shape) - 1) for _ in range(draw.choice((1, 1, 2, 3))))
     where = (*draw.shape(0, 2), *(() if len(axes) == 1 else (len(axes),)))
     reach = min(shape[a] for a in axes)
-    at = draw.array(where, draw.choice(INTEGERS), -reach, reach - 1)
-    return Case((at, shape), {"axes": axes, "operator": draw.choice(("", "Gather"))})
+    from_end = draw.chance()
+    at = draw.array(where, draw.choice(INTEGERS), -reach * from_end, reach - 1)
+    attrs = {"axes": axes, "operator": draw.choice(("", "Gather")), "from_end": from_end}
+    return Case((at, shape), attrs)
 
 
 def gather_elements(draw: Draw) -> Case:

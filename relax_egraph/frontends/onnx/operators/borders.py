@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.building.borders import between, without_ends
+from relax_egraph.frontends.building.builder import dtype_of
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Tuple, const
+from relax_egraph.ir.expr import Attr, Expr, const
 
 
 def add_border(node: Node, places: Sequence[int], fill: Attr | Expr) -> Expr | None:
@@ -25,8 +26,8 @@ def add_border(node: Node, places: Sequence[int], fill: Attr | Expr) -> Expr | N
     value = node.cast(fill, dtype) if isinstance(fill, Expr) else const(fill or 0, dtype)
     for k, place in enumerate(places):
         behind = k + len(places)
-        x = _cut(node, x, place, less[k], less[behind])
-        x = _between(node, x, place, more[k], more[behind], value)
+        x = without_ends(node, x, place, less[k], less[behind])
+        x = between(node, x, place, more[k], more[behind], value)
     return x
 
 
@@ -49,25 +50,3 @@ def _widths(
     more = node.emit("maximum", node[1], zero)
     less = node.emit("maximum", node.emit("negative", node[1]), zero)
     return node.extents_of(more, count), node.extents_of(less, count)
-
-
-def _cut(node: Node, x: Expr, place: int, before: Dim, behind: Dim) -> Expr:
-    if before == behind == 0:
-        return x
-    shape = info_of(x).dims
-    assert shape is not None
-    end = dims.maximum(dims.sub(shape[place], behind), 0)
-    return node.emit("strided_slice", x, ShapeExpr((before,)), ShapeExpr((end,)), axes=(place,))
-
-
-def _between(node: Node, x: Expr, place: int, before: Dim, behind: Dim, value: Expr) -> Expr:
-    if before == behind == 0:
-        return x
-    shape = info_of(x).dims
-    assert shape is not None
-
-    def border(width: Dim) -> list[Expr]:
-        extents = ShapeExpr((*shape[:place], width, *shape[place + 1 :]))
-        return [node.emit("full", extents, value)] if width != 0 else []
-
-    return node.emit("concat", Tuple((*border(before), x, *border(behind))), axis=place)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.building.repetition import tiled
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.axes import axes_of, count_of
 from relax_egraph.frontends.onnx.registry import converts
@@ -130,11 +131,7 @@ def tile(node: Node) -> Expr:
     if own is None or times is None:
         out = tensor(None, node.dtype(0), node.rank(0))
         return node.emit_late("tile", node[0], repeats=node[1], out=out)
-    # Repeating along an axis is broadcasting a new axis in front of it.
-    apart = [d for extent in own for d in (1, extent)]
-    repeated = [d for pair in zip(times, own, strict=True) for d in pair]
-    rows = node.emit("broadcast_to", _reshaped(node, node[0], apart), ShapeExpr((*repeated,)))
-    return _reshaped(node, rows, tuple(map(dims.mul, times, own)))
+    return tiled(node, node[0], times)
 
 
 @converts("Split")

@@ -2,13 +2,23 @@
 
 from relax_egraph.frontends.torch.operators import activations as activations
 from relax_egraph.frontends.torch.operators import arithmetic as arithmetic
+from relax_egraph.frontends.torch.operators import assertions as assertions
 from relax_egraph.frontends.torch.operators import bits as bits
 from relax_egraph.frontends.torch.operators import clamps as clamps
 from relax_egraph.frontends.torch.operators import comparisons as comparisons
 from relax_egraph.frontends.torch.operators import creation as creation
+from relax_egraph.frontends.torch.operators import diagonals as diagonals
+from relax_egraph.frontends.torch.operators import indexing as indexing
+from relax_egraph.frontends.torch.operators import joining as joining
+from relax_egraph.frontends.torch.operators import padding as padding
 from relax_egraph.frontends.torch.operators import products as products
 from relax_egraph.frontends.torch.operators import reductions as reductions
 from relax_egraph.frontends.torch.operators import scans as scans
+from relax_egraph.frontends.torch.operators import scattering as scattering
+from relax_egraph.frontends.torch.operators import searching as searching
+from relax_egraph.frontends.torch.operators import slicing as slicing
 from relax_egraph.frontends.torch.operators import sorting as sorting
+from relax_egraph.frontends.torch.operators import striding as striding
 from relax_egraph.frontends.torch.operators import unary as unary
 from relax_egraph.frontends.torch.operators import views as views
+from relax_egraph.frontends.torch.operators import writing as writing
