@@ -2,8 +2,9 @@
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.building.positions import along, counted
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.positions import along, counted, extents_of
+from relax_egraph.frontends.onnx.operators.positions import extents_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim

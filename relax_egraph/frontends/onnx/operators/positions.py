@@ -1,4 +1,4 @@
-"""Tensors of positions, and dimensions from tensors."""
+"""Dimensions from tensors, and tensors from dimensions."""
 
 from collections.abc import Sequence
 
@@ -6,19 +6,8 @@ from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import info_of
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr
+from relax_egraph.ir.expr import Expr, ShapeExpr
 from relax_egraph.ir.struct_info import ShapeStructInfo
-
-
-def counted(node: Node, extent: Dim, axis: int = 0, rank: int = 1, dtype: str = "int64") -> Expr:
-    """``0, 1, …`` below `extent` along `axis` of `rank`; the other extents are 1."""
-    return along(node, node.emit("arange", PrimValue(extent), dtype=dtype), axis, rank)
-
-
-def along(node: Node, vector: Expr, axis: int, rank: int) -> Expr:
-    """A vector as the `axis` of a tensor of `rank`, whose other extents are 1."""
-    others = tuple(k for k in range(rank) if k != axis)
-    return node.emit("expand_dims", vector, axis=others) if others else vector
 
 
 def extent_of(node: Node, place: int) -> Dim:
@@ -47,11 +36,3 @@ def symbols_of(node: Node, extents: Expr) -> Sequence[Dim]:
     shape = node.emit("tensor_to_shape", node.cast(extents, "int64"))
     node.scope.bb.emit_match_cast(shape, ShapeStructInfo(symbols))
     return symbols
-
-
-def number_of(node: Node, extent: Dim, dtype: str) -> Expr:
-    """`extent` as a tensor of rank 0."""
-    if isinstance(extent, int):
-        return node.scalar(extent, dtype)
-    vector = node.emit("shape_to_tensor", ShapeExpr((extent,)))
-    return node.cast(node.emit("reshape", vector, ShapeExpr(())), dtype)
