@@ -111,7 +111,7 @@ def in_parts(
 ) -> Scores:
     """Attention of heads in steps; the softmax is computed in `precision`."""
     dtype = dtype_of(query)
-    scaled = b.emit("multiply", query, _factor(b, shape_of(query)[3], scale, dtype))
+    scaled = b.emit("multiply", query, scale_of(b, shape_of(query)[3], scale, dtype))
     raw = _by_group(b, scaled, b.emit("permute_dims", key, axes=(0, 1, 3, 2)))
     capped = raw
     if softcap:
@@ -125,7 +125,7 @@ def in_parts(
     return Scores(raw, capped, masked, shares, _by_group(b, shares, value))
 
 
-def _factor(b: Builder, size: Dim, scale: float | None, dtype: str) -> Expr:
+def scale_of(b: Builder, size: Dim, scale: float | None, dtype: str) -> Expr:
     """`scale`, by default ``1 / √size``, as a tensor of rank 0."""
     if scale is not None:
         return b.scalar(scale, dtype)

@@ -120,7 +120,9 @@ def adaptive_max_pool(node: Node) -> tuple[Expr, Expr]:
     reaches: list[int] = []
     for axis, (extent, size) in enumerate(zip(extents, sizes, strict=True), 2):
         if not isinstance(extent, int):
-            raise ModelError(f"it has {dims.text(extent)} elements for {size} windows along an axis")
+            raise ModelError(
+                f"it has {dims.text(extent)} elements for {size} windows along an axis"
+            )
         taps = _taps(extent, size)
         reaches.append(taps.shape[1])
         if taps.size != extent:
