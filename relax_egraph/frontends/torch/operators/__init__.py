@@ -5,6 +5,7 @@ from relax_egraph.frontends.torch.operators import bags as bags
 from relax_egraph.frontends.torch.operators import convolutions as convolutions
 from relax_egraph.frontends.torch.operators import distances as distances
 from relax_egraph.frontends.torch.operators import elementwise as elementwise
+from relax_egraph.frontends.torch.operators import gradients as gradients
 from relax_egraph.frontends.torch.operators import losses as losses
 from relax_egraph.frontends.torch.operators import norms as norms
 from relax_egraph.frontends.torch.operators import pools as pools
