@@ -40,7 +40,7 @@ class Symbols:
 
     def dim(self, size: "int | torch.SymInt") -> Dim:
         """`size` as a dimension; raises `ModelError` for functions that dimensions do not have."""
-        return size if isinstance(size, int) else self._of(size.node.expr)
+        return size if isinstance(size, int) else self.dim_of(size.node.expr)
 
     def shape(self, value: torch.Tensor) -> tuple[Dim, ...]:
         """The shape of `value`."""
@@ -52,14 +52,15 @@ class Symbols:
             self._dims[name] = dims.symbol(unused(self.names.get(name, name), self._taken))
         return self._dims[name]
 
-    def _of(self, expr: Any) -> Dim:
+    def dim_of(self, expr: Any) -> Dim:
+        """An expression of torch as a dimension."""
         if isinstance(expr, sympy.Symbol):
             return self.symbol(expr.name)
         if expr.is_Integer:
             return int(expr)
         if type(expr).__name__ in ("TruncToInt", "FloorToInt"):
             return self._scaled(expr.args[0])
-        operands = [self._of(a) for a in expr.args]
+        operands = [self.dim_of(a) for a in expr.args]
         if isinstance(expr, sympy.Add):
             return reduce(dims.add, operands)
         if isinstance(expr, sympy.Mul):
@@ -77,5 +78,5 @@ class Symbols:
         scale = Fraction(float(factor))
         if scale.denominator > _EXACT or scale.numerator > _EXACT or scale < 0:
             raise ModelError(f"the size ⌊{product}⌋ depends on how floats are rounded")
-        extent = self._of(size.args[0] if type(size).__name__ == "ToFloat" else size)
+        extent = self.dim_of(size.args[0] if type(size).__name__ == "ToFloat" else size)
         return dims.floordiv(dims.mul(extent, scale.numerator), scale.denominator)
