@@ -114,7 +114,10 @@ def max_with_indices(
             b.emit("where", is_greater, place, best[1]),
         )
     assert best is not None
-    return best
+    values, places = best
+    whole = ShapeExpr(shape_of(values))
+    is_whole = shape_of(places) == shape_of(values)
+    return values, places if is_whole else b.emit("broadcast_to", places, whole)
 
 
 def row_major(b: Builder, shape: tuple[Dim, ...]) -> Expr:
