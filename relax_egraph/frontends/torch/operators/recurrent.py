@@ -21,7 +21,7 @@ class _Kind:
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "aten.lstm.input": _Kind("lstm", (0, 1, 3, 2), 2),
+    "aten.lstm.input": _Kind("lstm", (0, 3, 1, 2), 2),
     "aten.gru.input": _Kind("gru", (1, 0, 2), 1),
     "aten.rnn_tanh.input": _Kind("rnn", (0,), 1),
 }
