@@ -116,3 +116,25 @@ def test_gradients_of_resized_images() -> None:
         )
 
     _check(gradients, lambda _: (_draw(2, 3, 8, 9), _draw(2, 3, 5, 7)))
+
+
+def test_gradients_of_distances() -> None:
+    def gradients(grad: Any, x: Any, y: Any) -> Any:
+        norms = [(p, aten._cdist_forward(x, y, p, None)) for p in (1.0, 2.0, 2.5, float("inf"))]
+        return tuple(aten._cdist_backward(grad, x, y, p, norm) for p, norm in norms)
+
+    _check(gradients, lambda n: (_draw(n, 3, 5), _draw(n, 3, 6), _draw(n, 5, 6) + 1))
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_gradients_of_bags_of_rows(mode: int) -> None:
+    table = _draw(10, 3)
+
+    def gradients(grad: Any, indices: Any) -> Any:
+        offsets = torch.tensor([0, 2, 2])
+        whole = aten._embedding_bag(table, indices, offsets, False, mode)
+        kept = torch.tensor([0, 0, 2, 2, 2]), torch.tensor([2, 0, 3])
+        rest = (kept[1], 10, False, mode, None)
+        return whole[0], aten._embedding_bag_dense_backward(grad, indices, *kept, *rest)
+
+    _check(gradients, lambda _: (_draw(3, 3), torch.tensor([1, 9, 4, 4, 0])))

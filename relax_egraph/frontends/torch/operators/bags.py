@@ -1,6 +1,7 @@
 """Bags of rows of a table."""
 
-from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.builder import dtype_of, info_of
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
@@ -11,10 +12,10 @@ _SUM, _MEAN, _MAX = 0, 1, 2
 
 @converts("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
 def embedding_bag(node: Node) -> tuple[Expr | None, ...]:
-    """The sum, mean or maximum of the rows of each bag; 0 of an empty one.
+    """The sum, mean or maximum of the rows of each bag, 0 of an empty one; and what training keeps.
 
-    A bag has the indices from its offset to that of the next one.  What training keeps beside it
-    has no converter.
+    A bag has the indices from its offset to that of the next one.  Kept are the bag of each index,
+    and the number of indices of each bag; which rows had the maxima is not supported.
     """
     emit, dtype = node.emit, node.dtype("weight")
     indices, offsets, mode = node["indices"], node["offsets"], node.integer("mode")
@@ -47,13 +48,47 @@ def embedding_bag(node: Node) -> tuple[Expr | None, ...]:
         out = _summed(node, bag, emit("where", kept, rows, zero), shape, "add", zero)
         if mode == _MEAN:
             out = emit("divide", out, emit("maximum", sizes, node.scalar(1, dtype)))
-    return out, None, None, None
+    kept = (
+        bag,
+        node.emit("squeeze", sizes, axis=1),
+        node.emit("zeros", ShapeExpr((0,)), dtype=index),
+    )
+    return out, *(_as_kept(node, k, x) for k, x in enumerate(kept, 1))
+
+
+def _as_kept(node: Node, place: int, value: Expr) -> Expr | None:
+    """`value` as the result `place`, if it has the shape that torch has there."""
+    wanted = node.results[place]
+    if wanted is None or wanted.dtype is None or wanted.dims != info_of(value).dims:
+        return None
+    return node.cast(value, wanted.dtype)
+
+
+@converts("aten._embedding_bag_backward.default", "aten._embedding_bag_dense_backward.default")
+def embedding_bag_gradient(node: Node) -> Expr:
+    """The gradient of each bag, added at its rows of the table."""
+    emit, dtype, mode = node.emit, node.out_dtype, node.integer("mode")
+    if mode == _MAX or node.flag("scale_grad_by_freq"):
+        raise ModelError("its gradient is of maxima, or scaled by frequency")
+    indices, bag = node["indices"], node["offset2bag"]
+    rows = emit("take", node["grad"], bag, axis=0)
+    if node.has("per_sample_weights"):
+        rows = emit("multiply", rows, emit("expand_dims", node["per_sample_weights"], axis=1))
+    if mode == _MEAN:
+        sizes = emit("maximum", node.cast(node["bag_size"], dtype), node.scalar(1, dtype))
+        count = emit("expand_dims", emit("take", sizes, bag, axis=0), axis=1)
+        rows = emit("divide", rows, count)
+    padding = node.scalar(node.integer("padding_idx"), node.dtype("indices"))
+    kept = emit("expand_dims", emit("not_equal", indices, padding), axis=1)
+    zero = node.scalar(0, dtype)
+    rows = emit("where", kept, rows, zero)
+    return _summed(node, indices, rows, ShapeExpr(node.out_shape), "add", zero)
 
 
 def _summed(
-    node: Node, bag: Expr, rows: Expr, shape: ShapeExpr, reduction: str, start: Expr
+    node: Node, places: Expr, rows: Expr, shape: ShapeExpr, reduction: str, start: Expr
 ) -> Expr:
-    """`rows` gathered at their bags, from `start` on."""
+    """`rows` combined at `places` of a tensor of `shape` that is `start`."""
     blank = node.emit("full", shape, start, dtype=dtype_of(rows))
-    places = node.emit("expand_dims", bag, axis=1)
-    return node.emit("scatter_nd", blank, places, rows, reduction=reduction)
+    by_row = node.emit("expand_dims", places, axis=1)
+    return node.emit("scatter_nd", blank, by_row, rows, reduction=reduction)

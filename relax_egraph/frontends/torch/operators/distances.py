@@ -52,6 +52,34 @@ def _norm(node: Node, x: Expr) -> Expr:
     return node.emit("power", total, node.scalar(1 / p, dtype))
 
 
+@converts("aten._cdist_backward.default")
+def distance_gradient(node: Node) -> Expr:
+    """The gradient of the rows of `x1`; 0 of a distance that is 0."""
+    emit, dtype, p = node.emit, node.out_dtype, float(node.number("p"))
+    grad, x1, x2, distance = (node[name] for name in ("grad", "x1", "x2", "cdist"))
+    zero = node.scalar(0, dtype)
+    if p == 0:
+        return emit("zeros_like", x1)
+    is_same = emit("equal", distance, zero)
+    if p == 2:
+        shares = emit("where", is_same, zero, emit("divide", grad, distance))
+        total = emit("sum", shares, axis=-1, keepdims=True)
+        return emit("subtract", emit("multiply", x1, total), emit("matmul", shares, x2))
+    rows, others = emit("expand_dims", x1, axis=-2), emit("expand_dims", x2, axis=-3)
+    apart = emit("subtract", rows, others)
+    side, size = emit("sign", apart), emit("abs", apart)
+    if math.isinf(p):
+        is_greatest = emit("equal", size, emit("expand_dims", distance, axis=-1))
+        side = emit("where", is_greatest, side, zero)
+    elif p != 1:
+        ratio = emit("divide", size, emit("expand_dims", distance, axis=-1))
+        powers = emit("power", ratio, node.scalar(p - 1, dtype))
+        is_none = emit("logical_or", emit("equal", size, zero), emit("isnan", ratio))
+        side = emit("where", is_none, zero, emit("multiply", side, powers))
+    whole = emit("multiply", side, emit("expand_dims", grad, axis=-1))
+    return emit("sum", whole, axis=-2)
+
+
 @converts("aten._trilinear.default")
 def trilinear(node: Node) -> Expr:
     """``Σ i1 · i2 · i3`` over some axes; each operand lacks the axes where it is the same."""

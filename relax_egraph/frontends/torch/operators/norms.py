@@ -118,11 +118,15 @@ def batch_norm_of_training(node: Node) -> tuple[Expr, ...]:
 
     The moving variance takes the unbiased variance of the batch.
     """
-    is_moving = "running_mean" in node.arguments
-    if is_moving and not node.flag("training"):
-        moving = node["running_mean"], node["running_var"]
-        none = node.emit("zeros", ShapeExpr((0,)), dtype=dtype_of(moving[0]))
-        return _by_moments(node, *moving), none, none, *moving
+    if "running_mean" not in node.arguments or node.flag("training"):
+        return _trained(node)
+    moving = node["running_mean"], node["running_var"]
+    none = node.emit("zeros", ShapeExpr((0,)), dtype=dtype_of(moving[0]))
+    return _by_moments(node, *moving), none, none, *moving
+
+
+def _trained(node: Node) -> tuple[Expr, ...]:
+    """The norm by the batch, its mean and reciprocal deviation, and the moving statistics."""
     shape = node.shape("input")
     wide = computed(node.dtype("input"))
     x = node.cast(node["input"], wide)
@@ -132,13 +136,21 @@ def batch_norm_of_training(node: Node) -> tuple[Expr, ...]:
     epsilon = node.scalar(float(node.number("eps")), wide)
     deviation = node.emit("rsqrt", node.emit("add", variance, epsilon))
     found = _by_moments(node, mean, variance), mean, deviation
-    if not is_moving:
+    if "running_mean" not in node.arguments:
         return found
     count = number_of(node, dims.product(tuple(shape[a] for a in axes)), wide)
     less = node.emit("subtract", count, node.scalar(1, wide))
     unbiased = node.emit("divide", node.emit("multiply", variance, count), less)
     moved = (_moved(node, "running_mean", mean), _moved(node, "running_var", unbiased))
     return *found, *moved
+
+
+@converts("aten._batch_norm_with_update_functional.default")
+def batch_norm_with_update(node: Node) -> tuple[Expr, ...]:
+    """The same, with memory that only other devices use."""
+    out, mean, deviation, *moved = _trained(node)
+    reserve = node.emit("zeros", ShapeExpr((0,)), dtype="uint8")
+    return out, mean, deviation, reserve, *moved
 
 
 def _by_moments(node: Node, mean: Expr, variance: Expr) -> Expr:
