@@ -34,8 +34,8 @@ class _Function(nn.Module):
         super().__init__()
         self.function = function
 
-    def forward(self, *xs: Any) -> Any:
-        return self.function(*xs)
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
 
 
 def _draw(*shape: int) -> Any:
