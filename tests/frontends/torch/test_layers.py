@@ -113,9 +113,7 @@ LAYERS: Mapping[str, tuple[Any, Callable[[int], tuple[Any, ...]], Mapping[int, A
 def test_a_layer_agrees_with_torch(name: str) -> None:
     layer, inputs, dynamic = LAYERS[name]
     sizes = {a: torch.export.Dim(s, min=least, max=most) for a, (s, least, most) in dynamic.items()}
-    program = torch.export.export(
-        layer, inputs(4), dynamic_shapes=((sizes,),) if isinstance(layer, _Function) else (sizes,)
-    )
+    program = torch.export.export(layer, inputs(4), dynamic_shapes=(sizes,))
 
     machine = rx.VirtualMachine(rx.build(rx.optimize(rx.from_torch(program))), num_threads=1)
 
