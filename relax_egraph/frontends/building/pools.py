@@ -114,10 +114,10 @@ def max_with_indices(
             b.emit("where", is_greater, place, best[1]),
         )
     assert best is not None
+    if any(size > 1 for size in moves.sizes):
+        return best
     values, places = best
-    whole = ShapeExpr(shape_of(values))
-    is_whole = shape_of(places) == shape_of(values)
-    return values, places if is_whole else b.emit("broadcast_to", places, whole)
+    return values, b.emit("broadcast_to", places, ShapeExpr((*shape[:2], *counts)))
 
 
 def row_major(b: Builder, shape: tuple[Dim, ...]) -> Expr:
