@@ -112,12 +112,16 @@ def _outcome(op: Any, sample: Any) -> tuple[bool, str] | None:
     """Whether a sample is core, and why it fails; ``None`` if torch does not export it."""
     program = Program(op.op, sample)
     inputs = program.tensors
+    own = tuple(t.clone() for t in inputs)
     try:
-        expected = program(*(t.clone() for t in inputs))
+        expected = program(*own)
         exported = torch.export.export(program, inputs, strict=False)
         lowered = exported.run_decompositions()
     except Exception:
         return None
+    names = lowered.graph_signature.user_inputs
+    mutated = lowered.graph_signature.user_inputs_to_mutate.values()
+    expected = (expected, [own[names.index(name)] for name in mutated])
     core = _is_core(lowered)
     try:
         return core, _difference(exported, inputs, expected)

@@ -6,6 +6,7 @@ from typing import cast
 import numpy as np
 import sympy
 
+from relax_egraph.frontends.building.builder import Builder
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim
@@ -40,3 +41,11 @@ def sides(value: Dim) -> tuple[Dim, Dim]:
         if term.could_extract_minus_sign():
             less = dims.sub(less, term)
     return less, dims.add(value, less)
+
+
+def number_of(b: Builder, extent: Dim, dtype: str) -> Expr:
+    """`extent`, which is nonnegative, as a tensor of rank 0."""
+    if isinstance(extent, int):
+        return b.scalar(extent, dtype)
+    vector = b.emit("shape_to_tensor", ShapeExpr((extent,)))
+    return b.cast(b.emit("reshape", vector, ShapeExpr(())), dtype)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -25,6 +26,9 @@ _FUNCTIONS: Mapping[str, Callable[..., Dim]] = {
     "Identity": lambda a: a,
 }
 """Functions of torch's expressions, by the names of their classes."""
+
+_EXACT = 2**20
+"""Terms of fractions by which products of sizes are exact in float64."""
 
 
 @dataclass(slots=True)
@@ -75,6 +79,8 @@ class Symbols:
             return self.symbol(expr.name)
         if expr.is_Integer:
             return int(expr)
+        if type(expr).__name__ in ("TruncToInt", "FloorToInt"):
+            return self._scaled(expr.args[0])
         operands = [self.dim_of(a) for a in expr.args]
         if isinstance(expr, sympy.Add):
             return reduce(dims.add, operands)
@@ -86,3 +92,12 @@ class Symbols:
         if function is None:
             raise ModelError(f"the size {expr} is not a function that dimensions have")
         return function(*operands)
+
+    def _scaled(self, product: Any) -> Dim:
+        """The floor of a float times a size, where the product is exact; sizes are nonnegative."""
+        factor, size = product.as_coeff_Mul()
+        scale = Fraction(float(factor))
+        if scale.denominator > _EXACT or scale.numerator > _EXACT or scale < 0:
+            raise ModelError(f"the size ⌊{product}⌋ depends on how floats are rounded")
+        extent = self.dim_of(size.args[0] if type(size).__name__ == "ToFloat" else size)
+        return dims.floordiv(dims.mul(extent, scale.numerator), scale.denominator)

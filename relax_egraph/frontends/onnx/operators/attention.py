@@ -4,9 +4,7 @@ import math
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of
-from relax_egraph.frontends.building.positions import counted
-from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.heads import (
+from relax_egraph.frontends.building.heads import (
     Masking,
     Scores,
     biased,
@@ -17,6 +15,8 @@ from relax_egraph.frontends.onnx.operators.heads import (
     shape_of,
     swap_heads,
 )
+from relax_egraph.frontends.building.positions import counted
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.frontends.onnx.tensors import dtype_of as dtype_named
 from relax_egraph.ir import dims

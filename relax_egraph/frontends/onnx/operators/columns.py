@@ -5,9 +5,10 @@ from functools import reduce
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.building.dim_tensors import number_of
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.positions import extents_of, number_of, symbols_of
+from relax_egraph.frontends.onnx.operators.positions import extents_of, symbols_of
 from relax_egraph.frontends.onnx.operators.windows import per_axis
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims

@@ -1,8 +1,9 @@
 """Convolutions and transposed convolutions."""
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.windows import SPATIAL
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.windows import SPATIAL, per_axis, windows_of
+from relax_egraph.frontends.onnx.operators.windows import per_axis, windows_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Expr, ShapeExpr

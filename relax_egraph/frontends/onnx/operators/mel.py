@@ -2,9 +2,10 @@
 
 import math
 
+from relax_egraph.frontends.building.dim_tensors import number_of
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.positions import extent_of, number_of
+from relax_egraph.frontends.onnx.operators.positions import extent_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim

@@ -2,8 +2,7 @@
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of, info_of
-from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.heads import (
+from relax_egraph.frontends.building.heads import (
     Masking,
     in_one,
     joined,
@@ -11,6 +10,7 @@ from relax_egraph.frontends.onnx.operators.heads import (
     shape_of,
     swap_heads,
 )
+from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.frontends.onnx.signatures import takes
 from relax_egraph.ir import dims

@@ -6,9 +6,10 @@ import numpy as np
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.building.resized import METHODS
+from relax_egraph.frontends.building.windows import Windows
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.resized import METHODS
-from relax_egraph.frontends.onnx.operators.windows import Windows, windows_of
+from relax_egraph.frontends.onnx.operators.windows import windows_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim

@@ -36,11 +36,3 @@ def symbols_of(node: Node, extents: Expr) -> Sequence[Dim]:
     shape = node.emit("tensor_to_shape", node.cast(extents, "int64"))
     node.scope.bb.emit_match_cast(shape, ShapeStructInfo(symbols))
     return symbols
-
-
-def number_of(node: Node, extent: Dim, dtype: str) -> Expr:
-    """`extent` as a tensor of rank 0."""
-    if isinstance(extent, int):
-        return node.scalar(extent, dtype)
-    vector = node.emit("shape_to_tensor", ShapeExpr((extent,)))
-    return node.cast(node.emit("reshape", vector, ShapeExpr(())), dtype)

@@ -9,8 +9,9 @@ import numpy as np
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of, info_of
 from relax_egraph.frontends.building.positions import along
+from relax_egraph.frontends.building.windows import SPATIAL
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.windows import SPATIAL, windows_of
+from relax_egraph.frontends.onnx.operators.windows import windows_of
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.frontends.onnx.tensors import dtype_of as dtype_named
 from relax_egraph.ir import dims

@@ -1,14 +1,15 @@
-"""RNN, LSTM and GRU nodes as one operator, such as ``R.nn.lstm``, of one product of all inputs.
+"""RNN, LSTM and GRU nodes as one operator, such as ``R.nn.lstm``.
 
-All directions are in one product.  Nodes with other activations, clipping, peepholes or coupled
+Nodes with other activations, clipping, peepholes or coupled
 gates have no such operator, nor have those with weights of unknown extents.
 """
 
 from dataclasses import dataclass
 
+from relax_egraph.frontends.building.recurrent import Layer, run_layer, zeros_of
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Attr, Expr, ShapeExpr, Tuple
+from relax_egraph.ir.expr import Expr, ShapeExpr, Tuple
 from relax_egraph.ir.ops.recurrence import DIRECTIONS
 
 _LENGTHS, _STATES, _PEEPHOLES = 4, (5, 6), 7
@@ -38,17 +39,20 @@ def layer(node: Node, activations: tuple[str, ...]) -> tuple[Expr, ...] | None:
         return None
     start = [_state(of, place) for place in _STATES[: 2 if node.op == "LSTM" else 1]]
     own, theirs = _biases(of)
-    recurrence = node.emit("permute_dims", node[2], axes=(0, 2, 1))
-    operands = [_projected(of, own), recurrence, *start]
-    lengths = node.get(_LENGTHS)
-    if node.op == "GRU" and not (theirs is None and lengths is None):
-        operands.append(_zeros(of, of.directions, of.size) if theirs is None else theirs)
-    if lengths is not None:
-        operands.append(node.cast(lengths, "int64"))
-    attrs: dict[str, Attr] = {"direction": node.attrs.text("direction")}
-    if node.op == "GRU":
-        attrs["reset_after"] = _resets_after(node)
-    every, *last = node.fields(node.emit(f"nn.{node.op.lower()}", *operands, **attrs))
+    whole = Layer(
+        node.op.lower(),
+        node.attrs.text("direction"),
+        of.features,
+        of.size,
+        of.width // of.size,
+        node[1],
+        node[2],
+        own,
+        theirs,
+        node.op == "GRU" and _resets_after(node),
+    )
+    x = node.emit("permute_dims", node[0], axes=(1, 0, 2)) if of.batch_first else node[0]
+    every, *last = run_layer(node, whole, x, start, node.get(_LENGTHS))
     shape = ShapeExpr((of.times, of.batch, of.directions, of.size))
     outputs = node.emit("reshape", every, shape)
     if of.batch_first:
@@ -91,7 +95,7 @@ def _state(of: _Layer, place: int) -> Expr:
     """A first state: operand `place`, or 0."""
     node = of.node
     if not node.has(place):
-        return _zeros(of, of.directions, of.batch, of.size)
+        return zeros_of(node, node[0], of.directions, of.batch, of.size)
     if of.batch_first:
         return node.emit("permute_dims", node[place], axes=(1, 0, 2))
     return node[place]
@@ -107,22 +111,6 @@ def _biases(of: _Layer) -> tuple[Expr | None, Expr | None]:
         return node.emit("add", own, theirs), None
     cut = node.emit("split", theirs, indices_or_sections=(2 * of.size,), axis=1)
     gates, reset = node.fields(cut)
-    rest = _zeros(of, of.directions, of.size)
+    rest = zeros_of(node, node[0], of.directions, of.size)
     padded = node.emit("concat", Tuple((gates, rest)), axis=1)
     return node.emit("add", own, padded), reset
-
-
-def _zeros(of: _Layer, *shape: Dim) -> Expr:
-    return of.node.emit("zeros", ShapeExpr(shape), dtype=of.node.dtype(0))
-
-
-def _projected(of: _Layer, bias: Expr | None) -> Expr:
-    """The product of the inputs and the weights of all directions, with `bias`."""
-    node, whole = of.node, of.directions * of.width
-    x = node.emit("permute_dims", node[0], axes=(1, 0, 2)) if of.batch_first else node[0]
-    by_feature = node.emit("permute_dims", node[1], axes=(2, 0, 1))
-    weights = node.emit("reshape", by_feature, ShapeExpr((of.features, whole)))
-    product = node.emit("matmul", x, weights)
-    if bias is None:
-        return product
-    return node.emit("add", product, node.emit("reshape", bias, ShapeExpr((whole,))))

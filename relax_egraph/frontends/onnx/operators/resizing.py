@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.building.interpolation import Along, Interpolation
+from relax_egraph.frontends.building.resized import METHODS, resized
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.resized import METHODS, Along, Interpolation, resized
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
@@ -22,7 +23,9 @@ def upsample(node: Node) -> Expr:
     if not node.attrs.has("scales"):
         return _by_operand(node, _interpolation(node))
     scales = node.attrs.numbers("scales")
-    return resized(node, _interpolation(node), _by_scales(node, range(node.rank(0)), scales))
+    return resized(
+        node, node[0], _interpolation(node), _by_scales(node, range(node.rank(0)), scales)
+    )
 
 
 def _by_operand(node: Node, how: Interpolation) -> Expr:
@@ -30,7 +33,7 @@ def _by_operand(node: Node, how: Interpolation) -> Expr:
     scales = _floats(node, 1)
     if scales is None:
         raise ModelError("it has no scales")
-    return resized(node, how, _by_scales(node, range(node.rank(0)), scales))
+    return resized(node, node[0], how, _by_scales(node, range(node.rank(0)), scales))
 
 
 @converts("Resize")
@@ -51,7 +54,7 @@ def resize(node: Node) -> Expr:
         raise ModelError("it has neither scales nor sizes")
     if how.mode == CROP:
         moves = _with_regions(node, moves)
-    return resized(node, how, moves)
+    return resized(node, node[0], how, moves)
 
 
 def _interpolation(node: Node) -> Interpolation:

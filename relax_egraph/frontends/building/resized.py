@@ -1,7 +1,7 @@
 """Tensors resized along some axes, by `R.image.resize2d` or `resize3d`, or axis by axis.
 
-Our operators compute coordinates from extents.  ONNX computes them from the scale, which differs if
-extents were rounded, or if it is known only at run time.
+Our operators compute coordinates from extents.  Models compute them from the scale, which differs
+if extents were rounded, or if it is known only at run time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.operators.interpolation import Along, Interpolation, interpolated
+from relax_egraph.frontends.building.builder import Builder, dtype_of
+from relax_egraph.frontends.building.heads import shape_of
+from relax_egraph.frontends.building.interpolation import Along, Interpolation, interpolated
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float, is_integer
 from relax_egraph.ir.expr import Expr, ShapeExpr
@@ -25,23 +26,22 @@ METHODS: Mapping[str, str] = {
 """Our interpolation methods by the modes of ONNX."""
 
 
-def resized(node: Node, how: Interpolation, moves: Sequence[Along]) -> Expr:
-    """Operand 0 in its new size; interpolated integers are rounded, and saturate."""
+def resized(b: Builder, x: Expr, how: Interpolation, moves: Sequence[Along]) -> Expr:
+    """`x` in its new size; interpolated integers are rounded, and saturate."""
     moves = [m for m in moves if not _is_identity(how, m)]
     if not moves:
-        return node[0]
-    is_nearest = how.method == "nearest_neighbor"
-    x, dtype = node[0], node.dtype(0)
+        return x
+    is_nearest, dtype = how.method == "nearest_neighbor", dtype_of(x)
     if not is_nearest and not is_float(dtype):
-        x = node.cast(x, "float64")
-    result = _by_operator(node, x, how, moves)
+        x = b.cast(x, "float64")
+    result = _by_operator(b, x, how, moves)
     if result is None:
-        result = interpolated(node, x if is_nearest else node.cast(x, "float64"), how, moves)
+        result = interpolated(b, x if is_nearest else b.cast(x, "float64"), how, moves)
     if not is_nearest and is_integer(dtype):
         ends = np.iinfo(dtype)
-        rounded = node.emit("round", result)
-        result = node.emit("clip", rounded, min=float(ends.min), max=float(ends.max))
-    return node.cast(result, dtype)
+        rounded = b.emit("round", result)
+        result = b.emit("clip", rounded, min=float(ends.min), max=float(ends.max))
+    return b.cast(result, dtype)
 
 
 def _is_identity(how: Interpolation, move: Along) -> bool:
@@ -79,13 +79,13 @@ _IMAGES: Mapping[int, Mapping[str, tuple[int, ...]]] = {
 """The axes that the operators resize, by rank and layout; a signal is an image of one row."""
 
 
-def _by_operator(node: Node, x: Expr, how: Interpolation, moves: Sequence[Along]) -> Expr | None:
-    """A resize of images or volumes, if it has the same coordinates; `x` is operand 0."""
+def _by_operator(b: Builder, x: Expr, how: Interpolation, moves: Sequence[Along]) -> Expr | None:
+    """A resize of images or volumes, if it has the same coordinates."""
     mode = "half_pixel" if how.mode == "half_pixel_symmetric" else how.mode
     exact = all(map(_is_exact, moves))
     if mode not in MODES or not exact or _reads_further(how, moves):
         return None
-    shape, by_axis = node.shape(0), {m.axis: m for m in moves}
+    shape, by_axis = shape_of(x), {m.axis: m for m in moves}
     layouts = _IMAGES.get(len(shape), {})
     layout = next((name for name, axes in layouts.items() if by_axis.keys() <= {*axes}), None)
     if layout is None:
@@ -94,12 +94,12 @@ def _by_operator(node: Node, x: Expr, how: Interpolation, moves: Sequence[Along]
     is_signal = len(shape) == 3
     if is_signal:
         every.insert(0, Along(2, 1, 1))
-        x = node.emit("expand_dims", x, axis=2)
+        x = b.emit("expand_dims", x, axis=2)
     ends = [end for k in (0, 1) for end in (m.region[k] for m in every)]
     region = tuple(end for end in ends if not isinstance(end, Expr))
     if mode == CROP and len(region) < len(ends):
         return None
-    image = node.emit(
+    image = b.emit(
         f"image.resize{len(every)}d",
         x,
         ShapeExpr(tuple(m.target for m in every)),
@@ -112,4 +112,4 @@ def _by_operator(node: Node, x: Expr, how: Interpolation, moves: Sequence[Along]
         cubic_exclude=int(how.exclude),
         extrapolation_value=how.extrapolation,
     )
-    return node.emit("squeeze", image, axis=2) if is_signal else image
+    return b.emit("squeeze", image, axis=2) if is_signal else image

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.building.builder import info_of
-from relax_egraph.frontends.onnx.node import Node
+from relax_egraph.frontends.building.builder import Builder, info_of
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr, const
@@ -42,16 +41,16 @@ class Along:
     region: tuple[float | Expr, float | Expr] = (0.0, 1.0)
 
 
-def interpolated(node: Node, x: Expr, how: Interpolation, moves: Sequence[Along]) -> Expr:
+def interpolated(b: Builder, x: Expr, how: Interpolation, moves: Sequence[Along]) -> Expr:
     """`x` resized along the axes of `moves`, in float64 unless by the nearest element."""
     for move in moves:
-        x = _Axis(node, how, move).of(x)
+        x = _Axis(b, how, move).of(x)
     return x
 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    node: Node
+    b: Builder
     how: Interpolation
     move: Along
 
@@ -66,7 +65,7 @@ class _Axis:
             result = self._weight_neighbours(x, at)
         if self.how.mode != CROP:
             return result
-        emit = self.node.emit
+        emit = self.b.emit
         last = self._number(dims.sub(self.move.extent, 1))
         inside = emit("logical_and", emit("less_equal", _of(0), at), emit("less_equal", at, last))
         beyond = const(self.how.extrapolation, info_of(x).dtype or _WIDE)
@@ -76,7 +75,7 @@ class _Axis:
 
     def _coordinates(self) -> Expr:
         """The coordinate in the operand of each point of the result."""
-        emit, how, move = self.node.emit, self.how, self.move
+        emit, how, move = self.b.emit, self.how, self.move
         points = emit("arange", PrimValue(move.target), dtype=_WIDE)
         extent, scale = self._number(move.extent), self._scale()
         width = emit("multiply", scale, extent)
@@ -113,7 +112,7 @@ class _Axis:
         scale = self.move.scale
         if scale is None:
             target, extent = self._number(self.move.target), self._number(self.move.extent)
-            return self.node.emit("divide", target, extent)
+            return self.b.emit("divide", target, extent)
         return _expr(scale)
 
     def _number(self, dim: Dim) -> Expr:
@@ -121,15 +120,15 @@ class _Axis:
         if isinstance(dim, int):
             return _of(dim)
         if dims.prove_ge(dim, 0):
-            shape = self.node.emit("shape_to_tensor", ShapeExpr((dim,)))
-            single = self.node.emit("reshape", shape, ShapeExpr(()))
-            return self.node.cast(single, _WIDE)
-        return self.node.emit("subtract", self._number(dims.add(dim, 1)), _of(1))
+            shape = self.b.emit("shape_to_tensor", ShapeExpr((dim,)))
+            single = self.b.emit("reshape", shape, ShapeExpr(()))
+            return self.b.cast(single, _WIDE)
+        return self.b.emit("subtract", self._number(dims.add(dim, 1)), _of(1))
 
     # --- elements -----------------------------------------------------------------------
 
     def _nearest(self, at: Expr) -> Expr:
-        emit, rounding = self.node.emit, self.how.rounding
+        emit, rounding = self.b.emit, self.how.rounding
         if rounding == "round_prefer_floor":
             return emit("ceil", emit("subtract", at, _of(0.5)))
         if rounding == "round_prefer_ceil":
@@ -140,14 +139,14 @@ class _Axis:
 
     def _take(self, x: Expr, places: Expr) -> Expr:
         """The elements at integral `places`, clamped to the axis."""
-        emit = self.node.emit
+        emit = self.b.emit
         last = self._number(dims.sub(self.move.extent, 1))
         inside = emit("maximum", emit("minimum", places, last), _of(0))
-        return emit("take", x, self.node.cast(inside, "int64"), axis=self.move.axis, mode="clip")
+        return emit("take", x, self.b.cast(inside, "int64"), axis=self.move.axis, mode="clip")
 
     def _weight_neighbours(self, x: Expr, at: Expr) -> Expr:
         """The weighted sum of two neighbours, or four for a cubic."""
-        emit, axis = self.node.emit, self.move.axis
+        emit, axis = self.b.emit, self.move.axis
         before, after = (0, 1) if self.how.method == "linear" else (-1, 2)
         offsets = const([float(k) for k in range(before, after + 1)], _WIDE)
         places = emit("add", emit("expand_dims", emit("floor", at), axis=1), offsets)
@@ -162,12 +161,12 @@ class _Axis:
         return emit("sum", terms, axis=axis + 1)
 
     def _exists(self, place: Expr) -> Expr:
-        emit, extent = self.node.emit, self._number(self.move.extent)
+        emit, extent = self.b.emit, self._number(self.move.extent)
         return emit("logical_and", emit("less_equal", _of(0), place), emit("less", place, extent))
 
     def _weight(self, distance: Expr) -> Expr:
         """The weight of an element by its distance: linear, or cubic convolution (Keys, 1981)."""
-        emit, a = self.node.emit, self.how.alpha
+        emit, a = self.b.emit, self.how.alpha
         one = _of(1)
         if self.how.method == "linear":
             return emit("maximum", emit("subtract", one, distance), _of(0))
@@ -180,7 +179,7 @@ class _Axis:
     def _polynomial(self, x: Expr, coefficients: Sequence[float]) -> Expr:
         value: Expr = _of(coefficients[0])
         for coefficient in coefficients[1:]:
-            value = self.node.emit("add", self.node.emit("multiply", value, x), _of(coefficient))
+            value = self.b.emit("add", self.b.emit("multiply", value, x), _of(coefficient))
         return value
 
     def _averaged(self, x: Expr, at: Expr) -> Expr:
@@ -190,7 +189,7 @@ class _Axis:
         and a cubic reads two elements of the result on each side, so all elements are within
         `reach` of the ends; elements beyond the ends repeat the end, unless they are excluded.
         """
-        emit, move = self.node.emit, self.move
+        emit, move = self.b.emit, self.move
         narrow = emit("minimum", self._scale(), _of(1))
         reach: Dim = 0 if self.how.exclude else dims.add(dims.mul(move.extent, 3), 3)
         count = dims.add(move.extent, dims.mul(reach, 2))
@@ -210,7 +209,7 @@ class _Axis:
         """`values`, whose first axis is that of `x`, with unit axes for the later axes of `x`."""
         own, behind = info_of(values).ndim, info_of(x).ndim - 1 - self.move.axis
         axes = tuple(range(own, own + behind))
-        return self.node.emit("expand_dims", values, axis=axes) if axes else values
+        return self.b.emit("expand_dims", values, axis=axes) if axes else values
 
 
 def _of(value: float) -> Expr:
