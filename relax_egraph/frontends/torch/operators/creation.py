@@ -63,9 +63,3 @@ def converted(node: Node) -> Expr:
     """The operand in another dtype."""
     name = "a" if node.op.startswith("prims.") else "self"
     return node.operand(name, node.out_dtype)
-
-
-@converts("aten._assert_tensor_metadata.default")
-def asserted(node: Node) -> tuple[Expr, ...]:
-    """Nothing: dtypes are known, and an exported program has those that were asserted."""
-    return ()

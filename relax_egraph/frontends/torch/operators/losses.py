@@ -1,9 +1,8 @@
 """Classification losses, and dropout."""
 
-from relax_egraph.errors import ModelError
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
-from relax_egraph.ir.expr import Expr, ShapeExpr
+from relax_egraph.ir.expr import Expr
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -25,11 +24,3 @@ def likelihood(node: Node) -> tuple[Expr, Expr]:
         each = node.emit("take", weights, target, axis=0, mode="clip")
     counts = node.emit("not_equal", target, node.scalar(ignored, node.dtype("target")))
     return loss, node.emit("sum", node.emit("where", counts, each, zero))
-
-
-@converts("aten.native_dropout.default")
-def dropout(node: Node) -> tuple[Expr, Expr]:
-    """The operand itself and a mask of ones: nothing is dropped."""
-    if node.arguments["train"] is not False and node.number("p"):
-        raise ModelError(f"it drops elements at random, p is {node.number('p')}")
-    return node["input"], node.emit("ones", ShapeExpr(node.out_shape), dtype="bool")
