@@ -76,6 +76,13 @@ def number_of(b: Any, symbols: Symbols, expr: Any) -> Expr:
             return symbols.numbers[expr.name]
         flat = vector_of(b.bb, (symbols.symbol(expr.name),))
         return b.emit("reshape", flat, ShapeExpr(()))
+    if isinstance(expr, sympy.Piecewise):
+        *cases, (value, _) = expr.args
+        chosen = number_of(b, symbols, value)
+        for value, condition in reversed(cases):
+            here = number_of(b, symbols, condition)
+            chosen = b.emit("where", here, number_of(b, symbols, value), chosen)
+        return chosen
     operands = [number_of(b, symbols, part) for part in expr.args]
     return _called(b, type(expr).__name__, operands)
 
