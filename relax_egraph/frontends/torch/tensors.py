@@ -1,7 +1,7 @@
 """Tensors of torch as arrays, which share their memory, and as struct info."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,8 @@ import torch
 
 from relax_egraph.errors import ModelError
 from relax_egraph.ir.dtypes import DTYPES
+
+Array: TypeAlias = npt.NDArray[Any]
 
 
 def dtype_of(dtype: torch.dtype) -> str:
@@ -31,7 +33,7 @@ def check_supported(value: torch.Tensor) -> None:
     dtype_of(value.dtype)
 
 
-def array_of(value: torch.Tensor) -> npt.NDArray[Any]:
+def array_of(value: torch.Tensor) -> Array:
     """The elements of `value`, without a copy; raises `ModelError` if it is not supported."""
     check_supported(value)
     plain = value.detach().resolve_neg()
@@ -40,7 +42,7 @@ def array_of(value: torch.Tensor) -> npt.NDArray[Any]:
     return plain.numpy()
 
 
-def tensor_of(array: npt.NDArray[Any]) -> torch.Tensor:
+def tensor_of(array: Array) -> torch.Tensor:
     """A tensor on the memory of `array`."""
     if array.dtype == np.dtype("bfloat16"):
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)  # type: ignore[no-untyped-call]

@@ -11,8 +11,10 @@ import torch
 from functorch.compile import min_cut_rematerialization_partition
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from relax_egraph.frontends.torch.decompositions import decompositions
+from relax_egraph.frontends.torch.tensors import Array, array_of
 from relax_egraph.frontends.torch_backend.compiling import compiled
 from relax_egraph.frontends.torch_backend.options import Options, options_of
 
@@ -42,17 +44,18 @@ def _compiled(
     graph: fx.GraphModule,
     inputs: Sequence[Any],
     *,
-    weights: Mapping[int, torch.Tensor],
+    weights: Mapping[int, Array],
     options: Options,
 ) -> Callable[..., Any]:
     return compiled(graph, weights, options)
 
 
-def _weights(inputs: Sequence[Any]) -> dict[int, torch.Tensor]:
-    """The inputs, by place, that are parameters or buffers of modules."""
-    return {
-        place: value
-        for place, value in enumerate(inputs)
-        if isinstance(value, torch.nn.Parameter)
-        or getattr(value, "_dynamo_static_input_type", None) is not None
-    }
+def _weights(inputs: Sequence[Any]) -> dict[int, Array]:
+    """The elements of the inputs, by place, that are parameters or buffers of modules."""
+    with unset_fake_temporarily():
+        return {
+            place: array_of(value)
+            for place, value in enumerate(inputs)
+            if isinstance(value, torch.nn.Parameter)
+            or getattr(value, "_dynamo_static_input_type", None) is not None
+        }

@@ -14,6 +14,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 import relax_egraph as rx
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.torch.graph import said
+from relax_egraph.frontends.torch.tensors import Array
 from relax_egraph.frontends.torch_backend.options import Options
 from relax_egraph.frontends.torch_backend.program import Program
 from relax_egraph.frontends.torch_backend.traced import Traced, traced
@@ -24,7 +25,7 @@ class Unsupported(UserWarning):
 
 
 def compiled(
-    module: fx.GraphModule, weights: Mapping[int, torch.Tensor], options: Options
+    module: fx.GraphModule, weights: Mapping[int, Array], options: Options
 ) -> Callable[[list[Any]], Any]:
     """What runs in place of `module`; inputs that are `weights`, by place, are constants.
 

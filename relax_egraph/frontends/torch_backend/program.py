@@ -18,15 +18,13 @@ class Program:
     It runs on as many threads as torch has when it is called.
     """
 
-    _boxed_call = True
-    """AOTAutograd then passes a list, so that inputs are freed when they have been read."""
-
     def __init__(
         self,
         executable: Executable,
         takes: Sequence[tuple[int, Order | None]],
         outputs: Sequence[Output],
     ) -> None:
+        self._boxed_call = True  # AOTAutograd passes a list, so that inputs can be freed
         self._executable = executable
         self._takes = tuple(place for place, _ in takes)
         self._turned = tuple((k, order) for k, (_, order) in enumerate(takes) if order)

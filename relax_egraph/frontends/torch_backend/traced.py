@@ -10,7 +10,7 @@ from torch import fx
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.symbols import Symbols
-from relax_egraph.frontends.torch.tensors import array_of
+from relax_egraph.frontends.torch.tensors import Array
 from relax_egraph.frontends.torch_backend.layouts import Order, inverse, memory_order
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
@@ -62,7 +62,7 @@ class Traced:
     problems: Mapping[fx.Node, str]
 
 
-def traced(module: fx.GraphModule, weights: Mapping[int, torch.Tensor]) -> Traced:
+def traced(module: fx.GraphModule, weights: Mapping[int, Array]) -> Traced:
     """`module`, of ATen operators, with the inputs that are `weights`, by place, as constants."""
     graph = Graph(BlockBuilder(fitting=True), Symbols())
     nodes = list(module.graph.nodes)
@@ -88,14 +88,14 @@ def traced(module: fx.GraphModule, weights: Mapping[int, torch.Tensor]) -> Trace
 
 
 def _parameters(
-    inputs: Sequence[fx.Node], weights: Mapping[int, torch.Tensor], graph: Graph
+    inputs: Sequence[fx.Node], weights: Mapping[int, Array], graph: Graph
 ) -> dict[int, Var]:
     """The parameters for `inputs`, by place: tensors, and sizes that no tensor's shape tells."""
     params: dict[int, Var] = {}
     for place, node in enumerate(inputs):
         value: Any = node.meta.get("val")
         if place in weights:
-            graph.values[node] = Constant(array_of(weights[place]))
+            graph.values[node] = Constant(weights[place])
         elif isinstance(value, torch.Tensor):
             try:
                 params[place] = Var(node.name, _in_order(graph.info(value), memory_order(value)))
