@@ -69,3 +69,10 @@ def converted(node: Node) -> Expr:
 def asserted(node: Node) -> tuple[Expr, ...]:
     """Nothing: dtypes are known, and an exported program has those that were asserted."""
     return ()
+
+
+@converts("aten.copy.default")
+def copy(node: Node) -> Expr:
+    """`src` in the dtype and shape of `self`, whose elements mean nothing."""
+    source = node.operand("src", node.out_dtype)
+    return node.emit("broadcast_to", source, ShapeExpr(node.out_shape))
