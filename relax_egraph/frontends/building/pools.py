@@ -85,13 +85,16 @@ def max_with_indices(
     data = b.emit("nn.pad", x, pad_width=widths, pad_value=least)
     places = b.emit("nn.pad", indices, pad_width=widths)
     counts = positions(shape, moves, ceil=ceil)
+    spans = [
+        (count - 1) * stride + 1 if isinstance(count, int) else dims.sub(extent, reach - 1)
+        for count, stride, extent, reach in zip(
+            counts, moves.strides, shape_of(data)[2:], moves.reach, strict=True
+        )
+    ]
     best: tuple[Expr, Expr] | None = None
     for tap in itertools.product(*map(range, moves.sizes)):
         begin = tuple(t * d for t, d in zip(tap, moves.dilations, strict=True))
-        end = tuple(
-            dims.add(first, dims.add(dims.mul(dims.sub(count, 1), stride), 1))
-            for first, count, stride in zip(begin, counts, moves.strides, strict=True)
-        )
+        end = tuple(map(dims.add, begin, spans))
         value, place = (
             b.emit(
                 "strided_slice",
@@ -114,10 +117,10 @@ def max_with_indices(
             b.emit("where", is_greater, place, best[1]),
         )
     assert best is not None
-    if any(size > 1 for size in moves.sizes):
-        return best
     values, places = best
-    return values, b.emit("broadcast_to", places, ShapeExpr((*shape[:2], *counts)))
+    whole = ShapeExpr(shape_of(values))
+    is_whole = shape_of(places) == shape_of(values)
+    return values, places if is_whole else b.emit("broadcast_to", places, whole)
 
 
 def row_major(b: Builder, shape: tuple[Dim, ...]) -> Expr:

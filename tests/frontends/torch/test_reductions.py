@@ -56,6 +56,13 @@ def test_order(descending: bool) -> None:
     assert_agrees(lambda y: torch.topk(y, 3, dim=1, largest=descending), y)
 
 
+def test_of_the_middle() -> None:
+    """A median is the lower of two, and NaN where an element is; the k-th least has NaN last."""
+    x = torch.tensor(ROWS)
+    assert_agrees(lambda x: (torch.median(x), torch.median(x, 0), torch.kthvalue(x, 1, 1)), x)
+    assert_agrees(lambda x: torch.kthvalue(x, 4, 1)[0], x)
+
+
 @pytest.mark.parametrize("size", [2, 6])
 def test_sizes_known_late(size: int) -> None:
     """A count is a size of the operand."""

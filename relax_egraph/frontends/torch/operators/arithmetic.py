@@ -103,11 +103,26 @@ def of_floats(node: Node) -> Expr:
 @converts("aten.maximum.default", "aten.minimum.default")
 def extreme(node: Node) -> Expr:
     """The greater or less of two, NaN if either is; of booleans an or, or an and."""
-    greatest, dtype = ".maximum." in node.op, node.out_dtype
+    return _extreme(node, ".maximum." in node.op, node.out_dtype)
+
+
+def _extreme(node: Node, greatest: bool, dtype: str) -> Expr:
     name = "maximum" if greatest else "minimum"
     if dtype == "bool":
         name = "logical_or" if greatest else "logical_and"
     return node.emit(name, node.operand("self", dtype), node.operand("other", dtype))
+
+
+@converts("aten.fmax.default", "aten.fmin.default")
+def extreme_number(node: Node) -> Expr:
+    """The greater or less of two; NaN only where both are."""
+    dtype = node.out_dtype
+    if not is_float(dtype):
+        return _extreme(node, ".fmax." in node.op, dtype)
+    x, y = node.operand("self", dtype), node.operand("other", dtype)
+    found = node.emit("maximum" if ".fmax." in node.op else "minimum", x, y)
+    found = node.emit("where", node.emit("isnan", y), x, found)
+    return node.emit("where", node.emit("isnan", x), y, found)
 
 
 @converts("aten.copysign.Tensor", "aten.copysign.Scalar")

@@ -51,19 +51,31 @@ def _convolved(node: Node, x: Expr, weight: Expr, moves: _Moves, groups: int) ->
 def _transposed(
     node: Node, x: Expr, weight: Expr, moves: _Moves, groups: int, extra: tuple[int, ...]
 ) -> Expr:
-    """The transposed convolution; `extra` extends the end of each axis."""
+    """The transposed convolution; `extra` extends the end of each axis.
+
+    What is beyond the strides is cropped less, or is zeros where nothing is cropped.
+    """
     rank = len(extra)
     letters = SPATIAL[rank]
     layouts: dict[str, Attr] = {"data_layout": f"NC{letters}", "kernel_layout": f"IO{letters}"}
-    return node.emit(
+    own = tuple(min(e, s - 1) for e, s in zip(extra, moves["strides"], strict=True))
+    after = [p - e + o for p, e, o in zip(moves["padding"], extra, own, strict=True)]
+    padding = (*moves["padding"], *(max(a, 0) for a in after))
+    out = node.emit(
         f"nn.conv{rank}d_transpose",
         x,
         weight,
-        **moves,
-        output_padding=extra,
+        **{**moves, "padding": padding},
+        output_padding=own,
         groups=groups,
         **layouts,
     )
+    if min(after) >= 0:
+        return out
+    widths = [0, 0, 0, 0]
+    for lacking in after:
+        widths += [0, max(-lacking, 0)]
+    return node.emit("nn.pad", out, pad_width=tuple(widths))
 
 
 # --- gradients --------------------------------------------------------------------------

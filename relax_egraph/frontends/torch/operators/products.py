@@ -12,12 +12,17 @@ def product(node: Node) -> Expr:
     return node.emit("matmul", node[names[0]], node[names[1]])
 
 
-@converts("aten.addmm.default", "aten.baddbmm.default")
+@converts("aten.addmm.default", "aten.baddbmm.default", "aten.addbmm.default")
 def added_product(node: Node) -> Expr:
-    """``beta · self + alpha · (matrix product)``; a beta of 0 leaves NaN of `self` out."""
+    """``beta · self + alpha · (matrix product)``; a beta of 0 leaves NaN of `self` out.
+
+    ``addbmm`` sums the products of a stack.
+    """
     dtype = node.out_dtype
     left, right = (n for n in node.arguments if n not in ("self", "beta", "alpha"))
     out = node.emit("matmul", node[left], node[right])
+    if ".addbmm." in node.op:
+        out = node.emit("sum", out, axis=(0,))
     beta, alpha = node.arguments["beta"], node.arguments["alpha"]
     if alpha != 1:
         out = node.emit("multiply", out, node.as_tensor(alpha, dtype))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.operators.reductions import countable
-from relax_egraph.frontends.torch.registry import converts
+from relax_egraph.frontends.torch.registry import Result, converts
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_float
@@ -33,6 +33,46 @@ def topk(node: Node) -> list[Expr]:
     key = node.emit("where", node.emit("isnan", x), infinity, x)
     indices = node.emit("topk", key, ret_type="indices", **settings)
     return [node.emit("gather_elements", x, indices, axis=axis), indices]
+
+
+@converts("aten.kthvalue.default")
+def kth_value(node: Node) -> list[Expr]:
+    """The `k` th least element along an axis, NaN the greatest, and its index."""
+    values, indices = _sorted(node, descending=False)
+    return _picked(node, values, indices, dims.sub(node.dim("k"), 1))
+
+
+@converts("aten.median.default", "aten.median.dim")
+def median(node: Node) -> Result:
+    """The lower of the middle elements, of all or along an axis, with its index; NaN if one is."""
+    x, along = node["self"], node.op == "aten.median.dim"
+    if not along:
+        x = node.reshaped(x, (dims.product(node.shape("self")),))
+    elif node.rank("self") == 0:
+        x = node.reshaped(x, (1,))
+    axis = node.axis("dim", node.rank("self")) if along else 0
+    keepdims = bool(node.arguments.get("keepdim")) and node.rank("self") > 0
+    values, indices = node.fields(node.emit("median", x, axis=(axis,), keepdims=keepdims))
+    if is_float(node.dtype("self")):
+        unknown = node.cast(node.emit("isnan", x), "uint8")
+        first = node.emit("argmax", unknown, axis=axis, keepdims=keepdims)
+        lost = node.cast(node.emit("max", unknown, axis=(axis,), keepdims=keepdims), "bool")
+        nan = node.scalar(float("nan"), node.dtype("self"))
+        values = node.emit("where", lost, nan, values)
+        indices = node.emit("where", lost, first, indices)
+    return [values, indices] if along else values
+
+
+def _picked(node: Node, values: Expr, indices: Expr, place: Dim) -> list[Expr]:
+    """The elements at `place` along the axis, which goes, or stays as one."""
+    if node.rank("self"):
+        axes = (node.axis("dim", node.rank("self")),)
+        begin, end = ShapeExpr((place,)), ShapeExpr((dims.add(place, 1),))
+        values, indices = (
+            node.reshaped(node.emit("strided_slice", x, begin, end, axes=axes), node.out_shape)
+            for x in (values, indices)
+        )
+    return [node.cast(values, node.out_dtype), indices]
 
 
 def _first(node: Node, both: Sequence[Expr], k: Dim) -> list[Expr]:
