@@ -14,10 +14,11 @@ import onnx
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.functions import call_function, distinct
 from relax_egraph.frontends.building.loops import TailLoop, define_loop
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.subgraphs import Surroundings, surroundings
-from relax_egraph.frontends.onnx.values import Scope, identifier
+from relax_egraph.frontends.onnx.values import Scope
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import implies
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import onnx
 
 from relax_egraph.frontends.building.functions import call_function, define, distinct, untold
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.graph import Poisoned, convert, initialize
 from relax_egraph.frontends.onnx.order import free_names
-from relax_egraph.frontends.onnx.values import Scope, Value, identifier
+from relax_egraph.frontends.onnx.values import Scope, Value
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Call, Constant, Expr, ShapeExpr, Tuple, Var
 from relax_egraph.ir.struct_info import StructInfo

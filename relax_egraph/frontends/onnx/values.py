@@ -1,12 +1,11 @@
 """The values of names in a graph, and their scopes."""
 
-import re
 from dataclasses import dataclass, field
-from keyword import iskeyword
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.dim_tensors import tensor_of
 from relax_egraph.frontends.building.elements import Elements, of_array
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
@@ -64,15 +63,6 @@ class Scope:
             assert value.elements is not None
             self._tensors[value] = tensor_of(self.bb, value.elements)
         return self._tensors[value]
-
-
-_NO_WORD = re.compile(r"\W+", re.ASCII)
-
-
-def identifier(name: str) -> str:
-    """`name` as an identifier: ``/layer.0/Add_output_0`` becomes ``layer_0_Add_output_0``."""
-    word = _NO_WORD.sub("_", name).strip("_") or "value"
-    return f"v{word}" if word[0].isdigit() or iskeyword(word) else word
 
 
 @dataclass(slots=True)
