@@ -5,14 +5,14 @@
     best = rx.optimize(rx.parse(text), rules=["my.egg"])
     rx.VirtualMachine(rx.build(best))["main"](x)
 
-* programs: `parse`, `load_module`, `save_module`, `from_onnx`, `from_torch`,
-  `BlockBuilder`, `te`, `IRModule`
+* programs: `parse`, `load_module`, `save_module`, `from_onnx`, `from_torch`, `from_jax`,
+  `from_stablehlo`, `BlockBuilder`, `te`, `IRModule`
 * operators of users: `operator`, `operators`, `register_operators`
 * rules: `rules` (``rules.load``), `optimize`
 * reasons: `explain`, `why_not`, `gains`, `bisect`, `replay`
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
-* running: `VirtualMachine`, `register_func`, `ExecBuilder`
+* running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
 
 All else is reached through its room, such as ``relax_egraph.extract``.
 """
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from relax_egraph.calibrate import calibrated as calibrated
     from relax_egraph.extract import Prices as Prices
     from relax_egraph.extract import Profile as Profile
+    from relax_egraph.frontends import from_jax as from_jax
     from relax_egraph.frontends import from_onnx as from_onnx
+    from relax_egraph.frontends import from_stablehlo as from_stablehlo
     from relax_egraph.frontends import from_torch as from_torch
+    from relax_egraph.frontends import jax_call as jax_call
     from relax_egraph.ir import IRModule as IRModule
     from relax_egraph.ir.operators import operators as operators
     from relax_egraph.ir.operators import register_operators as register_operators
@@ -60,7 +63,13 @@ load_lazily(
         "relax_egraph.build": ["build"],
         "relax_egraph.calibrate": ["calibrated"],
         "relax_egraph.extract": ["Prices", "Profile"],
-        "relax_egraph.frontends": ["from_onnx", "from_torch"],
+        "relax_egraph.frontends": [
+            "from_jax",
+            "from_onnx",
+            "from_stablehlo",
+            "from_torch",
+            "jax_call",
+        ],
         "relax_egraph.ir": ["IRModule"],
         "relax_egraph.ir.operators": ["operators", "register_operators"],
         "relax_egraph.ir.own_operator": ["operator"],

@@ -1,7 +1,7 @@
 """Importers of models of other systems; each loads its packages at first use."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from relax_egraph.base.parameters import SIZE, Kind, collection, mapping, optional, takes
@@ -101,3 +101,68 @@ def from_torch(program: Any) -> IRModule:
         needed = "from_torch needs the package torch: pip install 'relax-egraph[torch]'"
         raise ImportError(needed) from None
     return exported.import_program(program)
+
+
+_STABLEHLO = Kind(
+    "text or bytecode of StableHLO, or the path of a file of it",
+    lambda value: isinstance(value, str | bytes | os.PathLike),
+)
+
+
+@takes(source=_STABLEHLO)
+def from_stablehlo(source: "str | bytes | os.PathLike[str]") -> IRModule:
+    """Import a StableHLO module, whose function ``main`` becomes that of the result.
+
+    `source` is text, bytecode (also of a portable artifact, as ``jax.export`` writes), or the path
+    of a file that has either.  Functions are inlined where they are called; loops and branches
+    are private functions.  Sizes that are not static are symbols: named as jax names them, or
+    after the parameter and the axis.  A single result is returned directly, several as a tuple.
+
+    Raises `ModelError` for a malformed module, or one with unsupported operations, all of which it
+    lists with their locations, and ``ImportError`` without the package jaxlib.
+    """
+    try:
+        from relax_egraph.frontends.stablehlo import importer, reading
+    except ModuleNotFoundError as missing:
+        raise _needs_jax("from_stablehlo", "jaxlib", missing) from None
+    return importer.import_module(reading.read(source))
+
+
+def from_jax(function: Any, *arguments: Any) -> IRModule:
+    """Import a function that jax can trace, for arguments like `arguments`.
+
+    These are arrays, ``jax.ShapeDtypeStruct``, or trees of them; sizes of
+    ``jax.export.symbolic_shape`` stay symbols of that name.  `function` may also be what
+    ``jax.export.export`` returned, without arguments.  The parameters of ``main`` are the arrays
+    in the order of jax's trees, named by parameter and path; a single result is returned directly,
+    several as a flat tuple.
+
+    Raises `ModelError` for a function with unsupported operations, all of which it lists with
+    their locations, and ``ImportError`` without the package jax.
+    """
+    try:
+        from relax_egraph.frontends.stablehlo import exported
+    except ModuleNotFoundError as missing:
+        raise _needs_jax("from_jax", "jax", missing) from None
+    return exported.import_function(function, arguments)
+
+
+@takes(module=Kind("an IRModule", lambda value: isinstance(value, IRModule)))
+def jax_call(module: IRModule) -> Callable[..., Any]:
+    """`module`, optimized and built, as a function of jax's arrays that jitted functions may call.
+
+    Sizes of results follow from those of the arguments.  Arguments are read where jax has them; jax
+    copies the results.  It is called through ``jax.pure_callback``: on the CPU, once for each
+    element under ``vmap``, and without a gradient.  Raises ``ImportError`` without the package jax.
+    """
+    try:
+        from relax_egraph.frontends import jax_functions
+    except ModuleNotFoundError as missing:
+        raise _needs_jax("jax_call", "jax", missing) from None
+    return jax_functions.jax_call(module)
+
+
+def _needs_jax(name: str, package: str, missing: ModuleNotFoundError) -> Exception:
+    if missing.name is None or missing.name.split(".")[0] not in ("jax", "jaxlib"):
+        return missing
+    return ImportError(f"{name} needs the package {package}: pip install 'relax-egraph[jax]'")

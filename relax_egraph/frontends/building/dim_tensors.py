@@ -7,6 +7,7 @@ import numpy as np
 import sympy
 
 from relax_egraph.frontends.building.builder import Builder
+from relax_egraph.frontends.building.elements import Elements
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.dims import Dim
@@ -19,6 +20,18 @@ def vector_of(bb: BlockBuilder, values: Sequence[Dim]) -> Expr:
         return bb.emit(call("shape_to_tensor", ShapeExpr(tuple(values))))
     parts = [_single(bb, value) for value in values]
     return parts[0] if len(parts) == 1 else bb.emit(call("concat", Tuple(tuple(parts)), axis=0))
+
+
+def tensor_of(bb: BlockBuilder, elements: Elements) -> Expr:
+    """The tensor of `elements`."""
+    concrete = elements.concrete
+    if concrete is not None:
+        return Constant(concrete)
+    flat = vector_of(bb, elements.dims)
+    if elements.dtype != "int64":
+        flat = bb.emit(call("astype", flat, dtype=elements.dtype))
+    shape = elements.array.shape
+    return flat if len(shape) == 1 else bb.emit(call("reshape", flat, ShapeExpr(shape)))
 
 
 def _single(bb: BlockBuilder, value: Dim) -> Expr:

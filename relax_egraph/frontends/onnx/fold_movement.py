@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
+from relax_egraph.frontends.building.dim_arithmetic import check_size
+from relax_egraph.frontends.building.elements import MOST, Array
 from relax_egraph.frontends.onnx.attributes import Attributes
-from relax_egraph.frontends.onnx.elements import MOST, Array
-from relax_egraph.frontends.onnx.folds import Fold, Operands, arrays, check_size
+from relax_egraph.frontends.onnx.folds import Fold, Operands, arrays
 from relax_egraph.frontends.onnx.tensors import dtype_of
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim

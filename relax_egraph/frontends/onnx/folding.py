@@ -3,11 +3,12 @@
 import numpy as np
 
 from relax_egraph.errors import IllTyped
+from relax_egraph.frontends.building.dim_arithmetic import Test
+from relax_egraph.frontends.building.elements import MOST, Array, Elements
 from relax_egraph.frontends.onnx.attributes import Attributes
-from relax_egraph.frontends.onnx.elements import MOST, Array, Elements
 from relax_egraph.frontends.onnx.fold_elementwise import CONDITIONS, ELEMENTWISE, QUOTIENTS
 from relax_egraph.frontends.onnx.fold_movement import MOVEMENT
-from relax_egraph.frontends.onnx.folds import Operands, Test
+from relax_egraph.frontends.onnx.folds import Operands
 from relax_egraph.frontends.onnx.tensors import dtype_of
 
 _FOLDS = {**ELEMENTWISE, **MOVEMENT}

@@ -6,8 +6,8 @@ import onnx
 
 from relax_egraph.errors import ModelError, RelaxEgraphError
 from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.building.elements import of_dims
 from relax_egraph.frontends.onnx.attributes import Attributes
-from relax_egraph.frontends.onnx.elements import of_dims
 from relax_egraph.frontends.onnx.folding import folded
 from relax_egraph.frontends.onnx.frame import Frame, domain_of
 from relax_egraph.frontends.onnx.function_body import body_of, with_attributes

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.frontends.onnx import operators as operators
 from relax_egraph.frontends.onnx.frame import Frame, domain_of
 from relax_egraph.frontends.onnx.graph import convert, initialize
 from relax_egraph.frontends.onnx.model import Model
 from relax_egraph.frontends.onnx.reading import opsets_of, read
 from relax_egraph.frontends.onnx.tensors import dtype_of
-from relax_egraph.frontends.onnx.values import Scope, Symbols, Value, check_rank, identifier
+from relax_egraph.frontends.onnx.values import Scope, Symbols, Value, check_rank
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Tuple, Var

@@ -12,40 +12,22 @@ from dataclasses import dataclass
 import onnx
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.functions import call_function, distinct
+from relax_egraph.frontends.building.loops import TailLoop, define_loop
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.node import Node
-from relax_egraph.frontends.onnx.subgraphs import (
-    Surroundings,
-    call_function,
-    define,
-    distinct,
-    surroundings,
-)
-from relax_egraph.frontends.onnx.values import Scope, identifier
+from relax_egraph.frontends.onnx.subgraphs import Surroundings, surroundings
+from relax_egraph.frontends.onnx.values import Scope
 from relax_egraph.ir import dims
-from relax_egraph.ir.agreement import bare_symbols, implies, in_scope
+from relax_egraph.ir.agreement import implies
 from relax_egraph.ir.block_builder import BlockBuilder, call, call_packed
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import (
-    BindingBlock,
-    Expr,
-    GlobalVar,
-    If,
-    PrimValue,
-    SeqExpr,
-    ShapeExpr,
-    Tuple,
-    TupleGetItem,
-    Var,
-    VarBinding,
-    const,
-)
+from relax_egraph.ir.expr import Expr, PrimValue, ShapeExpr, Tuple, TupleGetItem, Var, const
 from relax_egraph.ir.struct_info import (
-    FuncStructInfo,
     ObjectStructInfo,
     StructInfo,
     TensorStructInfo,
-    TupleStructInfo,
     tensor,
 )
 
@@ -108,26 +90,31 @@ def run_loop(loop: Loop, last: Expr, go_on: Expr, frame: Frame) -> Looped:
     params = distinct([*heads, *state, *lists, *around.params()])
     model = frame.model
     loop_name, step_name = (model.function_name(identifier(loop.name + s)) for s in ("", "_step"))
-    bound = set[str]().union(*(bare_symbols(p.struct_info) for p in params))
-    bound -= set(map(dims.text, own))
-    carried = [p.struct_info for p in params[3 : 3 + len(state) + len(lists)]]
-    result = TupleStructInfo(tuple(in_scope(i, bound) for i in carried))
-    looping = GlobalVar(loop_name, FuncStructInfo(tuple(p.struct_info for p in params), result))
-    step = define(frame, step_name, params, lambda: _step(loop, looping, params, around, frame))
-    define(frame, loop_name, params, lambda: _test(step, params, len(carried), result, frame))
+    carried = len(state) + len(lists)
+    looping = define_loop(
+        frame.scope.bb,
+        TailLoop(
+            (loop_name, step_name),
+            params,
+            slice(3, 3 + carried),
+            lambda: _test(params, frame),
+            lambda: _turn(loop, params, around, frame),
+            frozenset(own),
+        ),
+    )
     empty = tuple(Tuple(()) for _ in lists)
     whole = call_function(
         looping, (const(0, "int64"), last, go_on, *loop.state, *empty, *around.exprs)
     )
     results = frame.scope.bb.emit(whole)
-    fields = tuple(TupleGetItem(results, k) for k in range(len(carried)))
+    fields = tuple(TupleGetItem(results, k) for k in range(carried))
     return Looped(fields[: len(state)], fields[len(state) :], tuple(kinds))
 
 
-def _step(
-    loop: Loop, looping: GlobalVar, params: Sequence[Var], around: Surroundings, frame: Frame
-) -> Expr:
-    """One turn, and then the loop from the next turn on."""
+def _turn(
+    loop: Loop, params: Sequence[Var], around: Surroundings, frame: Frame
+) -> tuple[Expr, ...]:
+    """The operands of the loop from the next turn on."""
     bb = frame.scope.bb
     count, scans = len(loop.state), loop.scan_outputs
     turn, last, go_on, *rest = params
@@ -141,8 +128,7 @@ def _step(
     new = outputs[loop.decides + count :]
     longer = [_appended(bb, values, item) for values, item in zip(lists, new, strict=True)]
     next_turn = bb.emit(call("add", turn, const(1, "int64")))
-    operands = (next_turn, last, following, *new_state, *longer, *passed)
-    return bb.emit(call_function(looping, operands))
+    return (next_turn, last, following, *new_state, *longer, *passed)
 
 
 def _scalar(bb: BlockBuilder, condition: Expr) -> Expr:
@@ -160,19 +146,12 @@ def _appended(bb: BlockBuilder, sequence: Expr, item: Expr) -> Expr:
     )
 
 
-def _test(
-    step: GlobalVar, params: Sequence[Var], count: int, result: StructInfo, frame: Frame
-) -> Expr:
-    """A turn and the rest of the loop, or the state at the end."""
+def _test(params: Sequence[Var], frame: Frame) -> Expr:
+    """Whether there is a further turn."""
     bb = frame.scope.bb
-    turn, last, go_on, *rest = params
+    turn, last, go_on, *_ = params
     before = bb.emit(call("less", turn, last))
-    more = bb.emit(call("logical_and", before, go_on))
-    stepped = Var("stepped", result)
-    kept = Var("kept", result)
-    true = SeqExpr((BindingBlock((VarBinding(stepped, call_function(step, params)),)),), stepped)
-    false = SeqExpr((BindingBlock((VarBinding(kept, Tuple(tuple(rest[:count]))),)),), kept)
-    return bb.emit(If(more, true, false, result))
+    return bb.emit(call("logical_and", before, go_on))
 
 
 def _after_a_turn(

@@ -5,10 +5,11 @@ from functools import reduce
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import Builder, dtype_of, info_of
+from relax_egraph.frontends.building.elements import Elements
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.frontends.onnx.attributes import Attributes
-from relax_egraph.frontends.onnx.elements import Elements
 from relax_egraph.frontends.onnx.frame import Frame
-from relax_egraph.frontends.onnx.values import Scope, Value, check_rank, identifier
+from relax_egraph.frontends.onnx.values import Scope, Value, check_rank
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import common
 from relax_egraph.ir.dims import Dim

@@ -1,23 +1,19 @@
 """Converts subgraphs to functions; free names of the subgraph become parameters."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import onnx
 
+from relax_egraph.frontends.building.functions import call_function, define, distinct, untold
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.graph import Poisoned, convert, initialize
 from relax_egraph.frontends.onnx.order import free_names
-from relax_egraph.frontends.onnx.values import Scope, Value, identifier
+from relax_egraph.frontends.onnx.values import Scope, Value
 from relax_egraph.ir import dims
-from relax_egraph.ir.agreement import bare_symbols, free_symbols
-from relax_egraph.ir.expr import Attr, Call, Constant, Expr, GlobalVar, ShapeExpr, Tuple, Var
-from relax_egraph.ir.names import unused
-from relax_egraph.ir.op import infer
+from relax_egraph.ir.expr import Call, Constant, Expr, ShapeExpr, Tuple, Var
 from relax_egraph.ir.struct_info import StructInfo
-
-PRIVATE: Mapping[str, Attr] = {"private": True}
-"""The attributes of private functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +55,9 @@ def surroundings(
     known = {n: v for n in outer if _is_known(v := scope.values[n])}
     names = tuple(n for n in outer if n not in known)
     exprs = [*(scope.expr(scope.values[n]) for n in names), *more]
-    untold = _untold(known.values(), (*params, *(e.struct_info for e in exprs)))
-    if untold:
-        exprs.append(ShapeExpr(tuple(dims.symbol(s) for s in sorted(untold))))
+    infos = (*params, *(e.struct_info for e in exprs))
+    if missing := untold(_symbols(known.values()), infos):
+        exprs.append(ShapeExpr(tuple(dims.symbol(s) for s in sorted(missing))))
     return Surroundings(known, names, tuple(exprs))
 
 
@@ -74,20 +70,6 @@ def convert_graph(graph: onnx.GraphProto, inputs: Sequence[Expr], frame: Frame) 
     return [_output(o.name, frame.scope) for o in graph.output]
 
 
-def define(frame: Frame, name: str, params: Sequence[Var], body: Callable[[], Expr]) -> GlobalVar:
-    """Define a private function with the unique `name`, whose body and result `body` emits."""
-    bb = frame.scope.bb
-    with bb.function(name, params, PRIVATE):
-        bb.emit_func_output(body())
-    return GlobalVar(name, bb.get()[name].struct_info)
-
-
-def call_function(function: GlobalVar, operands: Sequence[Expr]) -> Call:
-    """A call of a function of the module."""
-    unresolved = Call(function, tuple(operands))
-    return replace(unresolved, struct_info=infer(unresolved))
-
-
 def call_graph(graph: onnx.GraphProto, name: str, frame: Frame) -> Call:
     """A call of a new function for `graph`, which has no inputs; the result is a tuple."""
     around = surroundings(graph, frame, ())
@@ -98,13 +80,7 @@ def call_graph(graph: onnx.GraphProto, name: str, frame: Frame) -> Call:
     def body() -> Expr:
         return Tuple(tuple(convert_graph(graph, (), inner)))
 
-    return call_function(define(frame, unique, params, body), around.exprs)
-
-
-def distinct(variables: Sequence[Var]) -> list[Var]:
-    """`variables`, renamed so that their names are distinct."""
-    names = set[str]()
-    return [replace(v, name=unused(v.name, names)) for v in variables]
+    return call_function(define(frame.scope.bb, unique, params, body), around.exprs)
 
 
 def _output(name: str, scope: Scope) -> Expr:
@@ -117,13 +93,7 @@ def _is_known(value: Value) -> bool:
     return value.elements is not None or isinstance(value.expr, Constant)
 
 
-def _untold(known: Iterable[Value], infos: Iterable[StructInfo]) -> set[str]:
-    """The symbols in `known` and `infos` that no parameter of `infos` binds."""
-    used, bound = set[str](), set[str]()
-    for value in known:
-        for dim in value.elements.dims if value.elements else ():
-            used |= dims.symbols(dim)
-    for info in infos:
-        used |= free_symbols(info)
-        bound |= bare_symbols(info)
-    return used - bound
+def _symbols(values: Iterable[Value]) -> set[str]:
+    """The symbols in the elements of `values`."""
+    each = (dims.symbols(dim) for value in values if value.elements for dim in value.elements.dims)
+    return set[str]().union(*each)

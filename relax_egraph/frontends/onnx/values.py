@@ -1,16 +1,15 @@
 """The values of names in a graph, and their scopes."""
 
-import re
 from dataclasses import dataclass, field
-from keyword import iskeyword
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.building.dim_tensors import vector_of
-from relax_egraph.frontends.onnx.elements import Elements, of_array
+from relax_egraph.frontends.building.dim_tensors import tensor_of
+from relax_egraph.frontends.building.elements import Elements, of_array
+from relax_egraph.frontends.building.names import identifier
 from relax_egraph.ir import dims
-from relax_egraph.ir.block_builder import BlockBuilder, call
+from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Constant, Expr, ShapeExpr
+from relax_egraph.ir.expr import Constant, Expr
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import TensorStructInfo
 
@@ -62,29 +61,8 @@ class Scope:
             return value.expr
         if value not in self._tensors:
             assert value.elements is not None
-            self._tensors[value] = _tensor(self.bb, value.elements)
+            self._tensors[value] = tensor_of(self.bb, value.elements)
         return self._tensors[value]
-
-
-def _tensor(bb: BlockBuilder, elements: Elements) -> Expr:
-    """A tensor of `elements`."""
-    concrete = elements.concrete
-    if concrete is not None:
-        return Constant(concrete)
-    flat = vector_of(bb, elements.dims)
-    if elements.dtype != "int64":
-        flat = bb.emit(call("astype", flat, dtype=elements.dtype))
-    shape = elements.array.shape
-    return flat if len(shape) == 1 else bb.emit(call("reshape", flat, ShapeExpr(shape)))
-
-
-_NO_WORD = re.compile(r"\W+", re.ASCII)
-
-
-def identifier(name: str) -> str:
-    """`name` as an identifier: ``/layer.0/Add_output_0`` becomes ``layer_0_Add_output_0``."""
-    word = _NO_WORD.sub("_", name).strip("_") or "value"
-    return f"v{word}" if word[0].isdigit() or iskeyword(word) else word
 
 
 @dataclass(slots=True)

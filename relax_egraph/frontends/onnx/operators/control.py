@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.building.functions import either
 from relax_egraph.frontends.onnx.frame import Frame
 from relax_egraph.frontends.onnx.loops import Loop, Turn, run_loop, stacked, tensor_of
 from relax_egraph.frontends.onnx.node import Node
@@ -11,19 +12,7 @@ from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.frontends.onnx.subgraphs import call_graph, convert_graph
 from relax_egraph.frontends.onnx.values import Scope
 from relax_egraph.ir.block_builder import call
-from relax_egraph.ir.conditional import result_info
-from relax_egraph.ir.expr import (
-    BindingBlock,
-    Call,
-    Expr,
-    If,
-    SeqExpr,
-    ShapeExpr,
-    Tuple,
-    Var,
-    VarBinding,
-    const,
-)
+from relax_egraph.ir.expr import Expr, ShapeExpr, Tuple, const
 
 _ENDLESS = 2**63 - 1
 
@@ -40,14 +29,8 @@ def conditional(node: Node) -> Sequence[Expr]:
         return convert_graph(
             selected, (), Frame(inner, frame.model, frame.opsets, frame.attributes, frame.depth + 1)
         )
-    true, false = (_branch(call_graph(g, g.name or "branch", node.frame)) for g in (then, other))
-    branch = If(_scalar(node, node[0]), true, false, result_info(true, false))
-    return node.fields(node.bind(branch))
-
-
-def _branch(called: Call) -> SeqExpr:
-    var = Var("chosen", called.struct_info)
-    return SeqExpr((BindingBlock((VarBinding(var, called),)),), var)
+    calls = [call_graph(g, g.name or "branch", node.frame) for g in (then, other)]
+    return node.fields(node.bind(either(_scalar(node, node[0]), *calls)))
 
 
 def _scalar(node: Node, value: Expr) -> Expr:

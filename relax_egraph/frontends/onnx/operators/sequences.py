@@ -5,7 +5,7 @@ or null.
 """
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.onnx.elements import MOST
+from relax_egraph.frontends.building.elements import MOST
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.registry import converts
 from relax_egraph.ir.block_builder import call, call_packed

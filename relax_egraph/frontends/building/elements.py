@@ -1,7 +1,7 @@
 """Small tensors whose elements are symbolic dimensions: shapes, and arithmetic on them.
 
-Exporters compute shapes by nodes: ``Shape``, ``Gather``, ``Concat``, ``Reshape``.  `folded`
-evaluates such nodes on arrays of dimensions, so ``(n, 4·n)`` stays symbolic.
+Exporters compute shapes by operations: ``Shape``, ``Gather``, ``Concat``, ``Reshape``.  Front doors
+evaluate these on arrays of dimensions, so ``(n, 4·n)`` stays symbolic.
 """
 
 from collections.abc import Sequence

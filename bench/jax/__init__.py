@@ -1,0 +1,1 @@
+"""Programs of jax: what agrees with jax itself, and what a call from jax costs."""

@@ -1,0 +1,1 @@
+"""Importer of StableHLO programs; the packages jaxlib and jax are imported here alone."""
