@@ -3,7 +3,7 @@
 A vector of so few features would have idle lanes; one of adjacent positions has none.  The lines
 that a group reads are copied to a band, with their padding.  Windows may move on from the end of a
 line to the next, so all positions of a band are columns of one product; those between two lines are
-not stored.
+not stored.  Windows of 1×1 read data where it lies.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, parallel
 from relax_egraph.lower.schedule.names import Names
-from relax_egraph.tir.expr import Buffer, TirExpr, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, from_dim
 from relax_egraph.tir.stmt import IfThenElse, Stmt, TensorIntrinsic, TirBlock, seq
 
 MOST_FEATURES = 64
@@ -41,6 +41,12 @@ ELEMENTS = 1 << 13
 
 LARGEST = 1 << 16
 """The maximal elements of a band: 256 KiB."""
+
+SETS = 1 << 9
+"""Planes at a distance of a multiple of so many elements share few sets of the first-level cache.
+
+It is half a page.
+"""
 
 
 def sees_positions(c: Convolution) -> bool:
@@ -122,9 +128,9 @@ def by_positions(c: Convolution, results: Results, names: Names) -> tuple[Buffer
     down, across = c.windows
     block = cut(down.position.extent, extents.together, "io", names)
     weight, prepare = _by_groups(c, names)
-    width, lines = extents.width, block.size + extents.reach
-    band = Buffer(names.fresh("band"), (extents.channels, lines, width), "float32")
+    width = extents.width
     tile = Buffer(names.fresh("tile"), (extents.features, block.size, width), "float32")
+    planes = _in_place(c, extents, block, (b, g)) or _copied(c, extents, block, (b, g), names)
     j, y, x = names.var("j"), names.var("y"), names.var("x")
     point: Point = {
         c.batch.var: b,
@@ -134,12 +140,9 @@ def by_positions(c: Convolution, results: Results, names: Names) -> tuple[Buffer
     }
     loops = [(j, from_dim(extents.features)), (y, block.count)]
     stores = along(x, from_dim(extents.positions), results.of(tile[j, y, x], point))
-    body = seq(
-        _fill(c, band, block, (b, g), names),
-        _multiply(c, extents, (weight, band, tile), g, block),
-        serial(loops, stores),
-    )
-    body = TirBlock("band", (), body, allocs=(band, tile))
+    multiply = _multiply(c, extents, weight[(g, *[ZERO] * 4)], planes, tile, block)
+    body = seq(*planes.copy, multiply, serial(loops, stores))
+    body = TirBlock("band", (), body, allocs=(*planes.buffers, tile))
     return weight, prepare, parallel((*batch, *groups, *block.blocks), body)
 
 
@@ -155,27 +158,62 @@ def _by_groups(c: Convolution, names: Names) -> tuple[Buffer, Stmt]:
     return weight, parallel(groups, copy)
 
 
+@dataclass(frozen=True, slots=True)
+class _Planes:
+    """The planes that the windows of a block read, from `corner` on, each `size` elements.
+
+    They are data, or `buffers` that `copy` fills.
+    """
+
+    corner: BufferLoad
+    size: int
+    copy: tuple[Stmt, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+
+
+def _in_place(
+    c: Convolution, extents: _Extents, block: Cut, at: tuple[TirExpr, TirExpr]
+) -> _Planes | None:
+    """The planes of data at a batch and a group, if 1×1 windows read all of them."""
+    batch, group = at
+    size = extents.lines * extents.positions
+    is_whole = all(w.before == 0 and w.extent == w.position.extent for w in c.windows)
+    if extents.taps > 1 or not is_whole or size % SETS == 0:
+        return None
+    corner = Source.of(c).at(batch, (block.start, ZERO), group * extents.channels)
+    return _Planes(corner, size)
+
+
+def _copied(
+    c: Convolution, extents: _Extents, block: Cut, at: tuple[TirExpr, TirExpr], names: Names
+) -> _Planes:
+    """A band of the lines of a `block` at a batch and a group."""
+    shape = (extents.channels, block.size + extents.reach, extents.width)
+    band = Buffer(names.fresh("band"), shape, "float32")
+    copy = _fill(c, band, block, at, names)
+    return _Planes(band[ZERO, ZERO, ZERO], shape[1] * shape[2], (copy,), (band,))
+
+
 def _multiply(
     c: Convolution,
     extents: _Extents,
-    buffers: tuple[Buffer, Buffer, Buffer],
-    group: TirExpr,
+    weight: BufferLoad,
+    planes: _Planes,
+    tile: Buffer,
     block: Cut,
 ) -> Stmt:
-    """The product of the weight of a `group` with its band, in a tile: those are the `buffers`."""
-    weight, band, tile = buffers
+    """The product of the `weight` of a group with the `planes` that it reads, in a `tile`."""
     down, across = c.windows
-    _, lines, width = map(from_dim, band.shape)
-    plane = lines * width
-    steps = (plane, width * down.dilation, from_dim(across.dilation))
+    steps = (planes.size, extents.width * down.dilation, across.dilation)
     over = (c.channels, down.size, across.size)
     if extents.taps == 1:  # a run of channels, not of taps
-        steps, over = (plane, plane, plane), (1, 1, c.channels)
+        steps, over = (planes.size,) * 3, (1, 1, c.channels)
     a_row, c_row = extents.channels * extents.taps, block.size * extents.width
     columns = block.count * extents.width - (extents.width - extents.positions)
-    places = (weight, (group, *[ZERO] * 4)), (band, (ZERO,) * 3), (tile, (ZERO,) * 3)
+    places = tuple((p.buffer, p.indices) for p in (weight, planes.corner, tile[(ZERO,) * 3]))
+    strides = map(from_dim, (a_row, *steps, c_row))
     sizes = (from_dim(c.features), columns, *map(from_dim, over))
-    return TensorIntrinsic("plane_tile", places, (from_dim(a_row), *steps, from_dim(c_row), *sizes))
+    return TensorIntrinsic("plane_tile", places, (*strides, *sizes))
 
 
 def _fill(
