@@ -23,6 +23,7 @@ from relax_egraph.tir.expr import TirVar
 from relax_egraph.tir.stmt import PrimFunc, Store
 from relax_egraph.vm.machine import VirtualMachine
 from tests.support.kernels import buffer, loop, m, n, sample
+from tests.support.widths import WIDTHS
 
 pytestmark = pytest.mark.skipif(not thread_pool(2), reason="kernels have no threads here")
 
@@ -172,16 +173,17 @@ class Module:
 """
 
 
-def machine(threads: int) -> VirtualMachine:
-    return VirtualMachine(build(parse(MODULE)), num_threads=threads)
+def machine(threads: int, target: str = "native") -> VirtualMachine:
+    return VirtualMachine(build(parse(MODULE), target=target), num_threads=threads)
 
 
 def operands(rows: int) -> tuple[np.ndarray, np.ndarray]:
     return sample((rows, 768), "float32"), sample((768, 768), "float32", seed=1)
 
 
-def test_results_do_not_depend_on_the_number_of_threads() -> None:
-    machines = [machine(threads) for threads in (1, 2, 3, 8)]
+@pytest.mark.parametrize("target", WIDTHS)
+def test_results_do_not_depend_on_the_number_of_threads(target: str) -> None:
+    machines = [machine(threads, target) for threads in (1, 2, 3, 8)]
     for rows in (1, 7, 64, 300):
         results = [vm["main"](*operands(rows)) for vm in machines]
 
