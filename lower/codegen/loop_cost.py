@@ -72,6 +72,12 @@ def _window(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return columns * lines * taps * depth * (rows * OPERATION // lanes + 4 * BYTE)
 
 
+def _plane(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+    """A convolution of planes: a product for each tap of each plane."""
+    rows, columns, planes, lines, taps = scalars[5:]
+    return columns * planes * lines * taps * (rows * OPERATION // lanes + 4 * BYTE)
+
+
 def _depthwise(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     """A depthwise convolution: multiplications alone, since its operand is in the first cache."""
     rows, columns, lines, taps = scalars[6:10]
@@ -89,6 +95,7 @@ INTRINSIC_COSTS: Mapping[str, _Cost] = {
     "gemm_tile_float64": _double,
     **dict.fromkeys(("dot_tile", "axpy_tile"), _streamed),
     "softmax_tile": _softmax,
+    "plane_tile": _plane,
     "window_tile": _window,
     "depthwise_tile": _depthwise,
     **{f"transpose_{bits}": _transpose for bits in (8, 16, 32, 64)},

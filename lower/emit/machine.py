@@ -8,7 +8,7 @@ ACM Transactions on Mathematical Software 43 (2016).
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -79,21 +79,33 @@ _CACHES: Mapping[str, tuple[Cache, Cache]] = {
 """The data caches of processors by LLVM's name, where they differ from those of `Machine`."""
 
 
-@cache
 def machine_of(target: Target) -> Machine:
-    """The machine of `target`: the caches are those of this one, or known by the name."""
-    caches = _CACHES.get(target.cpu, (FIRST, SECOND))
-    if target == host():
-        caches = _caches_here() or caches
+    """The machine of `target`, whose caches are known by the name; `host()` has those of this one.
+
+    A processor by name has the same sizes on all machines that compile for it, this one among them.
+    """
+    return _machine_here() if target is host() else _machine_by_name(target)
+
+
+@cache
+def _machine_by_name(target: Target) -> Machine:
+    first, second = _CACHES.get(target.cpu, (FIRST, SECOND))
     return Machine(
         vector_bits=target.vector_bits,
         registers=target.vector_registers,
-        first=caches[0],
-        second=caches[1],
+        first=first,
+        second=second,
         has_masks=target.has_masks,
         multiplies_by_lane=target.multiplies_by_lane,
         dot_products=target.features & _DOT_PRODUCTS,
     )
+
+
+@cache
+def _machine_here() -> Machine:
+    machine = _machine_by_name(host())
+    first, second = _caches_here() or (machine.first, machine.second)
+    return replace(machine, first=first, second=second)
 
 
 _SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")

@@ -24,6 +24,7 @@ from relax_egraph.lower.emit.module_text import (
 from relax_egraph.lower.emit.target import Target, host, portable
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.jit.machine_code import assembly
+from relax_egraph.lower.jit.processors import processor
 from relax_egraph.tir.expr import Imm
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
 from tests.support.kernels import TARGETS, Array, buffer, sample
@@ -236,3 +237,12 @@ def test_the_width_of_vectors_follows_from_the_features() -> None:
     assert avx512.lanes(64) == 8
     assert portable("fma", "avx2").feature_text == "+avx2,+fma"
     assert not portable("avx2").has_fma
+
+
+def test_a_processor_has_its_features_whichever_machine_compiles_for_it() -> None:
+    oldest, v3 = processor("x86_64").features, processor("x86_64:x86-64-v3").features
+
+    assert oldest <= {"64bit", "cmov", "cx16", "cx8", "fxsr", "mmx", "sahf", "sse", "sse2"}
+    assert {"avx2", "fma", "bmi2", "f16c"} <= v3 < processor("x86_64:x86-64-v4").features
+    assert {"neon", "dotprod"} <= processor("aarch64:neoverse-n1").features
+    assert processor("aarch64").features == {"fp-armv8", "neon"}

@@ -88,7 +88,7 @@ def check(program: RandomProgram, folder: Path, *, fast_math: bool = False) -> N
     if not fast_math:
         check_passes(program)
 
-    plain, fast = rx.build(module), rx.build(best)
+    plain, fast = (rx.build(m, target=program.target) for m in (module, best))
     fast.save(folder / "program.rxe")
     machines = {
         "unoptimized": rx.VirtualMachine(plain, PACKED),
@@ -155,7 +155,9 @@ def check_all(seeds: range, folder: Path, *, fast_math: bool = False) -> None:
         try:
             check(program, folder, fast_math=fast_math)
         except Exception as error:
-            error.add_note(f"random_program({seed}):\n{program.module.script()}")
+            error.add_note(
+                f"random_program({seed}) for {program.target}:\n{program.module.script()}"
+            )
             raise
 
 

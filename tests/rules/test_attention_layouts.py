@@ -17,6 +17,7 @@ from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.lower.runtime.threads import thread_pool
 from tests.support.exported import module_of
+from tests.support.widths import WIDTHS
 
 Array = np.ndarray[Any, Any]
 
@@ -151,8 +152,8 @@ def optimized(name: str) -> rx.IRModule:
 
 
 @cache
-def machine(name: str, threads: int = 1) -> rx.VirtualMachine:
-    return rx.VirtualMachine(rx.build(optimized(name)), num_threads=threads)
+def machine(name: str, threads: int = 1, target: str = "native") -> rx.VirtualMachine:
+    return rx.VirtualMachine(rx.build(optimized(name), target=target), num_threads=threads)
 
 
 def drawn(name: str, **sizes: int) -> list[Array]:
@@ -187,9 +188,10 @@ def test_it_attends_to_what_lies_there(name: str, s: int, t: int) -> None:
 
 @pytest.mark.skipif(not thread_pool(2), reason="kernels have no threads here")
 @pytest.mark.parametrize("name", [name for name in LAYOUTS if "past" in name])
-def test_results_do_not_depend_on_the_number_of_threads(name: str) -> None:
+@pytest.mark.parametrize("target", WIDTHS)
+def test_results_do_not_depend_on_the_number_of_threads(target: str, name: str) -> None:
     arguments = drawn(name, b=2, s=1, t=1500)
 
-    alone, shared = (np.array(machine(name, n)["main"](*arguments)) for n in (1, 2))
+    alone, shared = (np.array(machine(name, n, target)["main"](*arguments)) for n in (1, 2))
 
     np.testing.assert_array_equal(alone, shared, strict=True)

@@ -1,7 +1,8 @@
 """Runs kernels on arrays beside inaccessible pages, as a program, since a fault ends the process.
 
-    python -m tests.support.guarded [operator ...]
+    python -m tests.support.guarded COUNT [operator ...]
 
+COUNT instances of each operator, or of each that is named, are compiled for all targets in turn.
 Each kernel gets copies of its arrays that end at an inaccessible page, then copies that begin at
 the end of one.  The rest of their own pages must not change, and pages of inputs are read-only.
 Its scratch memory ends at an inaccessible page, too.
@@ -32,6 +33,7 @@ from relax_egraph.vm.executable import Executable
 from tests.ir.ops.test_operators import STATIC, Known, arrays_of, module_of, symbolic
 from tests.support.ops import SAMPLERS, case
 from tests.support.ops.case import Array, Case, Draw
+from tests.support.widths import dealt
 
 PAGE = mmap.PAGESIZE
 NOTHING, READ, READ_WRITE = 0, 1, 3
@@ -233,9 +235,9 @@ def every_extent(one: Case) -> Known:
     return Known({d: f"n{d}" for a in arrays_of(one.operands) for d in a.shape if d != 1})
 
 
-def check(name: str, cases: Sequence[tuple[Case, Known]]) -> None:
-    """Run `cases` of an operator on their operands, and on wild ones."""
-    vm = machine(build(module_of(name, cases)))
+def check(name: str, cases: Sequence[tuple[Case, Known]], target: str) -> None:
+    """Run `cases` of an operator, compiled for `target`, on their operands, and on wild ones."""
+    vm = machine(build(module_of(name, cases), target=target))
     rng = np.random.default_rng(0)
     for k, (one, _) in enumerate(cases):
         arrays = [*arrays_of(one.operands)]
@@ -244,17 +246,19 @@ def check(name: str, cases: Sequence[tuple[Case, Known]]) -> None:
             vm[f"f{k}"](*(wild(a, rng) for a in arrays))
 
 
-def main(names: Sequence[str], count: int = 2) -> None:
-    """Check each operator, after printing its name: a crash follows the name of its operator."""
+def main(count: str, *names: str) -> None:
+    """Check each operator, after printing its name and a target: a crash follows the two."""
     np.seterr(all="ignore")
     scratch = patch.object(linking, "workspace_functions", scratch_functions)
     with scratch, patch.object(case, "EXTENTS", EXTENTS):
-        for name in names or SAMPLERS:
-            print(name, flush=True)
+        for number, name in enumerate(names or SAMPLERS):
             by_hand = [c for of, c in BY_HAND if of == name]
             known = [(c, k) for c in by_hand for k in (STATIC, every_extent(c))]
-            check(name, [*instances(name, count), *known])
+            cases = [*instances(name, int(count)), *known]
+            for target, own in dealt(cases, number):
+                print(name, target, flush=True)
+                check(name, own, target)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

@@ -28,19 +28,22 @@ from tests.support.random_writer import (
     concrete,
     random_array,
 )
+from tests.support.widths import target_of
 
 
 @dataclass(frozen=True, slots=True)
 class RandomProgram:
     """A module with a function ``main`` of arrays with the shapes and dtypes `takes`.
 
-    Some inputs of an `extreme` program are NaN, infinite or the limits of their dtype.
+    Some inputs of an `extreme` program are NaN, infinite or the limits of their dtype.  It is
+    compiled for `target`.
     """
 
     seed: int
     module: IRModule
     takes: tuple[tuple[Shape, str], ...]
     extreme: bool
+    target: str
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ def random_program(seed: int) -> RandomProgram:
         w.builder.emit_func_output(_body(w, params))
     functions = w.builder.get().functions
     written = {name: functions[name] for name in without_branches(list(functions))}
-    return RandomProgram(seed, IRModule(written), takes, w.extreme)
+    return RandomProgram(seed, IRModule(written), takes, w.extreme, target_of(seed))
 
 
 def _bind(w: Writer, takes: Sequence[tuple[Shape, str]]) -> bool:

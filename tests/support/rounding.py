@@ -71,6 +71,14 @@ NOISE_OF_EQUALITY = "test.noise_of_equality"
 
 EQUALITIES = ("equal", "not_equal")
 
+NOISE_OF_SUM = "test.noise_of_sum"
+"""Noise of a sum, which is infinite for every second seed where opposite infinities are added.
+
+``a · x - b · x`` is NaN there and ``(a - b) · x`` is not.
+"""
+
+SUMS = ("add", "subtract")
+
 CANCELLING = ("nn.gelu", "nn.gelu_tanh", "nn.log_softmax")
 """Operators whose error is relative to their operand, even where their result is small."""
 
@@ -154,6 +162,19 @@ def of_equality(seed: int) -> Callable[..., Array]:
     return changed
 
 
+def of_sum(seed: int, change: Callable[..., Array]) -> Callable[..., Array]:
+    """`change` of a sum of two terms, and the infinity that another order of adding may make."""
+
+    def changed(total: Array, *terms: Array) -> Array:
+        off = change(total)
+        if seed % 2 or not dtypes.is_float(total.dtype.name):
+            return off
+        opposite = np.isnan(total) & ~np.isnan(terms[0]) & ~np.isnan(terms[1])
+        return np.where(opposite, np.asarray(np.inf, off.dtype), off)
+
+    return changed
+
+
 def finite(change: Callable[..., Array]) -> Callable[..., Array]:
     """`change` of an array whose infinities and NaN are replaced by a large number."""
 
@@ -195,6 +216,7 @@ def bounds(
             NOISE: change,
             NOISE_BETWEEN: finite(change),
             NOISE_OF_EQUALITY: of_equality(seed),
+            NOISE_OF_SUM: of_sum(seed, change),
         }
         try:
             packed_too = {**packed, **functions}
@@ -332,6 +354,8 @@ def _changed(exact: Var, call: Call, function: str = NOISE) -> Expr:
         operands = [exact, *call.args]
         return call_packed(NOISE_OF_EQUALITY, operands, [exact.struct_info], pure=True)
     name = call.op.name if isinstance(call.op, Op) and not call.op.intrinsic else ""
+    if name in SUMS:
+        return call_packed(NOISE_OF_SUM, [exact, *call.args], [exact.struct_info], pure=True)
     beside = call.args if name in CANCELLING else ()
     if name and is_as_accurate_as_its_largest(name):
         beside = (exact,)

@@ -155,6 +155,30 @@ def window_tile(
             line += value * b[n * b_step + places]
 
 
+def plane_tile(
+    a: Array,
+    b: Array,
+    c: Array,
+    a_row: int,
+    b_plane: int,
+    b_line: int,
+    b_tap: int,
+    c_row: int,
+    rows: int,
+    columns: int,
+    planes: int,
+    lines: int,
+    taps: int,
+) -> None:
+    """The reference of the micro-kernel ``plane_tile``."""
+    for i in range(rows):
+        row = c[i * c_row : i * c_row + columns]
+        row[...] = 0
+        for n, (plane, line, tap) in enumerate(np.ndindex(planes, lines, taps)):
+            start = plane * b_plane + line * b_line + tap * b_tap
+            row += a[i * a_row + n] * b[start : start + columns]
+
+
 def depthwise_tile(
     a: Array,
     b: Array,
@@ -186,6 +210,7 @@ MICRO_KERNELS: Mapping[str, MicroKernel] = {
     "dot_tile": dot_tile,
     "axpy_tile": axpy_tile,
     "softmax_tile": softmax_tile,
+    "plane_tile": plane_tile,
     "window_tile": window_tile,
     "depthwise_tile": depthwise_tile,
     **dict.fromkeys(TRANSPOSES, transpose),

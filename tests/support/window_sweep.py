@@ -31,6 +31,7 @@ from tests.support.guarded import machine, scratch_functions
 from tests.support.ops.case import Case, Draw
 from tests.support.ops.conv import ERROR, shape
 from tests.support.pairwise import pairs
+from tests.support.widths import WIDTHS
 
 BATCH = 50
 """The cases that one child process compiles and runs."""
@@ -232,7 +233,11 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
-def cases_of(name: str, draws: Iterable[Drawn]) -> Iterator[tuple[Case, Known]]:
+Instance = tuple[Case, Known, str]
+"""A case, what is known of its extents, and the target that it is compiled for."""
+
+
+def cases_of(name: str, draws: Iterable[Drawn]) -> Iterator[Instance]:
     """The cases of a family; every eighth has symbols for the batch and the extents of data."""
     family = FAMILIES[name]
     for kind, moves in draws:
@@ -240,18 +245,21 @@ def cases_of(name: str, draws: Iterable[Drawn]) -> Iterator[tuple[Case, Known]]:
         one = family.case(family.rank, kind, moves, Draw(random))
         extents = {*one.operands[0].shape} - {1}
         is_known = random.random() < 7 / 8
-        yield one, STATIC if is_known else Known({d: f"n{d}" for d in extents})
+        known = STATIC if is_known else Known({d: f"n{d}" for d in extents})
+        yield one, known, random.choice(WIDTHS)
 
 
-def check(name: str, cases: Sequence[tuple[Case, Known]]) -> None:
+def check(name: str, cases: Sequence[Instance]) -> None:
     """Run `cases` of an operator, and compare with numpy."""
-    wanted = [apply_op(OPS[name], one.operands, one.attrs) for one, _ in cases]
-    vm = machine(build(module_of(name, cases)))
-    for k, ((one, _), expected) in enumerate(zip(cases, wanted, strict=True)):
-        assert_near(vm[f"f{k}"](*arrays_of(one.operands)), expected, one)
+    for target in WIDTHS:
+        own = [(one, known) for one, known, for_target in cases if for_target == target]
+        wanted = [apply_op(OPS[name], one.operands, one.attrs) for one, _ in own]
+        vm = machine(build(module_of(name, own), target=target))
+        for k, ((one, _), expected) in enumerate(zip(own, wanted, strict=True)):
+            assert_near(vm[f"f{k}"](*arrays_of(one.operands)), expected, one)
 
 
-def ends_well(name: str, cases: Sequence[tuple[Case, Known]]) -> bool:
+def ends_well(name: str, cases: Sequence[Instance]) -> bool:
     """Whether a child process completes the checks of `cases`; prints the reason otherwise."""
     sys.stdout.flush()
     child = os.fork()
@@ -271,10 +279,12 @@ def failing(name: str, draws: Iterable[Drawn]) -> Iterator[str]:
     while batch := list(islice(cases, BATCH)):
         if ends_well(operator, batch):
             continue
-        for one, known in batch:
-            if not ends_well(operator, [(one, known)]):
+        for case in batch:
+            if not ends_well(operator, [case]):
+                one, known, target = case
                 shapes = [getattr(a, "shape", a) for a in one.operands]
-                yield f"R.{operator} of {shapes}, symbols {known.values}: {dict(one.attrs)}"
+                symbols = f"symbols {known.values}, for {target}"
+                yield f"R.{operator} of {shapes}, {symbols}: {dict(one.attrs)}"
 
 
 def main(name: str = "", part: str = "1/1") -> int:

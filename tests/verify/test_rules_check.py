@@ -200,6 +200,33 @@ def test_an_instance_says_one_number_of_a_value() -> None:
     assert verdict.sound, str(verdict)
 
 
+def test_a_number_is_stated_of_a_value_that_another_rule_makes() -> None:
+    rules = """
+        (relation halved (Tensor Tensor))
+        ; float: exact
+        (rule ((= y (R.exp x)) (= s (shape-of x)) (= d (dtype-of y)))
+              ((halved y (R.multiply y (R.broadcast_to (R.const 0.5 d) s)))) :name "half")
+        ; float: exact
+        (rule ((halved y h) (= c (const-scalar h)) (= d (dtype-of y)) (= s (shape-of y)))
+              ((union y (R.broadcast_to (R.const (+ c c) d) s))) :name "twice-a-half")"""
+
+    verdicts = rx.rules.check(rules, trials=6, processes=1)
+
+    assert [(v.rule, v.kind) for v in verdicts] == [("half", "exact"), ("twice-a-half", "exact")]
+
+
+def test_a_constant_is_a_number_of_its_dtype() -> None:
+    rule = """; float: exact
+        (rewrite (R.logical_or x (R.logical_not x)) (R.broadcast_to (R.const 2.0 "bool") s)
+          :when ((= s (shape-of x))))"""
+
+    (verdict,) = rx.rules.check(rule, trials=6, processes=1)
+
+    why = "R.const cannot be computed: 2.0 is no number of dtype bool"
+    assert verdict.kind == "unsound"
+    assert str(verdict).endswith(f"right has no value: {why}"), str(verdict)
+
+
 def test_a_part_of_a_split_tensor_is_one_only_where_its_data_are(tmp_path: Path) -> None:
     file = tmp_path / "ones.egg"
     file.write_text(

@@ -26,7 +26,7 @@ def outcome(vm: rx.VirtualMachine, args: list[Any]) -> Any:
 def check(seed: int, folder: Path) -> None:
     """Run the program of `seed` in every way; sizes come, go, and come again."""
     program = random_program(seed)
-    exe = rx.build(program.module)
+    exe = rx.build(program.module, target=program.target)
     exe.save(folder / "program.rxe")
     loaded = rx.load(folder / "program.rxe")
     machines = {

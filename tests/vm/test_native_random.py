@@ -66,7 +66,7 @@ def test_more_programs(first: int) -> None:
 def agree_built(seed: int) -> None:
     """Run a program of the script in both engines, for its own sizes and for 0 and 1."""
     program = random_program(seed)
-    vms = machines(build(program.module), PACKED, num_threads=1)
+    vms = machines(build(program.module, target=program.target), PACKED, num_threads=1)
     none, one = (dict.fromkeys(program.symbols, size) for size in (0, 1))
     for values in (SAMPLE, none, one):
         expected, found = (outcome(vm, *program.inputs(values)) for vm in vms.values())

@@ -21,6 +21,7 @@ from relax_egraph.lower.schedule.conv.minimal_filters import Filter
 from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Source, channels_last
 from relax_egraph.lower.schedule.conv.phases import by_phases
 from relax_egraph.lower.schedule.conv.planes import by_planes, sees_lines
+from relax_egraph.lower.schedule.conv.positions import by_positions, sees_positions
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
 from relax_egraph.lower.schedule.conv.subsample import is_subsampling, subsample
@@ -99,6 +100,9 @@ def _loops(
         copies, allocs = [copy], [c.data]
         if _is_product(c, rest):
             return _Loops((), [copy, tiles(c.stage, rest, names, is_output=is_output)], allocs)
+    if sees_positions(c):
+        weight, prepare, nest = by_positions(c, results, names)
+        return _Loops([prepare], [*copies, nest], [*allocs, weight])
     if is_product := not (c.is_transposed or is_depthwise(c) or filter):
         c = joined(c)
     if is_product and is_faster(c) and sees_planes(c):
@@ -133,7 +137,7 @@ def _loops(
 
 def _is_copied(c: Convolution) -> bool:
     """Whether the data of `c` is copied to another layout first."""
-    in_order = Source.of(c).channels_last or (is_faster(c) and sees_planes(c))
+    in_order = Source.of(c).channels_last or (is_faster(c) and sees_planes(c)) or sees_positions(c)
     return not c.is_transposed and not in_order
 
 

@@ -28,6 +28,9 @@ from relax_egraph.tir.stmt import IfThenElse, Stmt, TirBlock, seq
 SHORTEST = 20
 """The minimal positions of a line; of shorter ones, vectors of channels are filled better."""
 
+FEW_TAPS, SHORTEST_OF_FEW, SHORTEST_STRIDED = 9, 8, 12
+"""The same for windows of few taps, which take less time than copies to channels last and back."""
+
 MOST_TAPS = 49
 """The maximal taps of a window."""
 
@@ -52,7 +55,11 @@ def sees_lines(c: Convolution, results: Results) -> bool:
         return False
     down, across = map(_Extents.of, c.windows)
     fits = down.seen(_together(down.positions)) * across.seen(across.whole) <= LARGEST
-    return fits and across.positions >= SHORTEST and down.size * across.size <= MOST_TAPS
+    taps = down.size * across.size
+    shortest = SHORTEST_OF_FEW if across.window.stride == 1 else SHORTEST_STRIDED
+    if taps > FEW_TAPS:
+        shortest = SHORTEST
+    return fits and across.positions >= shortest and taps <= MOST_TAPS
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Known:
         """The values that follow from `step`; ``None`` if too little is known."""
         if isinstance(step, Application):
             conclusions = self.results(step)
-            if conclusions is not None:
+            if conclusions is not None and not self.has_open_dtype(step):
                 self.done.add(id(step))
             return conclusions
         args = [self.get(a) for a in step.args]
@@ -120,6 +120,10 @@ class Known:
         if not computes(step.head):
             return None
         return [(step.result, compute(step.head, tuple(args)))]
+
+    def has_open_dtype(self, node: Application) -> bool:
+        """Whether `node` is a number of unknown dtype, whose shape is known at once."""
+        return node.head == "R.const" and self.get(node.args[1]) is MISSING
 
     def results(self, node: Application) -> list[tuple[Arg | None, Any]] | None:
         """The shape and dtype of a node's result; ``None`` if too little is known."""

@@ -59,7 +59,9 @@ class Problem:
     def needed(self) -> Mapping[str, str]:
         """The variables in the program of an instance, with their sorts."""
         sorts: dict[str, str] = {}
+        stated = (*self.scalars, *self.constants, *self.positions)
         nodes = {n.result: n for n in self.nodes if not n.built}
+        nodes |= {t: self.producers[t] for t in stated if t in self.producers}
         todo = list(nodes.values())
         for node in todo:
             for arg in (*node.args, node.result):
@@ -68,9 +70,9 @@ class Problem:
                         nodes[t] = self.producers[t]
                         todo.append(nodes[t])
                 self._need(arg, sorts)
-        for arg in (*self.scalars, *self.constants, *self.positions, *self.scalars.values()):
+        for arg in (*stated, *self.scalars.values(), *self.positions.values()):
             self._need(arg, sorts)
-        for arg in (*self.positions.values(), *(a for use in self.uses for a in use.args)):
+        for arg in (a for use in self.uses for a in use.args):
             self._need(arg, sorts)
         return sorts
 

@@ -37,7 +37,7 @@ def computed(
     """
     match node.op:
         case nodes.SCALAR:
-            return constant(node.scalar, (), node.dtype)
+            return _number(node.scalar, node.dtype)
         case nodes.LOAD | nodes.STORE | nodes.WHOLE:
             return value_of(node.operands[0])
         case nodes.TUPLE_GET:
@@ -149,6 +149,18 @@ def _computed(value: Any, wide: Any, operands: Sequence[Computed]) -> Computed:
 def exact(value: Array) -> Computed:
     """`value` without a rounding error."""
     return _of(value, value.astype(np.float64) if is_float(name_of(value.dtype)) else value)
+
+
+def _number(number: float, dtype: str) -> Computed:
+    """The value of ``(R.const number dtype)``; raises ``ValueError`` if `dtype` lacks the number.
+
+    Rules go on with the number, not with what an element becomes of it: 2.0 as a bool is true, but
+    a later ``astype`` would make 2 of it.
+    """
+    made = constant(number, (), dtype)
+    if not is_float(dtype) and made.value != number:
+        raise ValueError(f"{number} is no number of dtype {dtype}")
+    return made
 
 
 def constant(number: float, shape: tuple[int, ...], dtype: str) -> Computed:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from relax_egraph.egraph.encoding.constructors import constructor_of
 from relax_egraph.egraph.node import LEAF, OPAQUE, Node
 from relax_egraph.egraph.readback.tables import Key
 from relax_egraph.egraph.recording.trial import Trial
@@ -94,7 +95,8 @@ class Classes:
                 except NOT_COMPUTED as problem:
                     progress = True
                     if not own:
-                        broken.setdefault(key, f"R.{node.op} cannot be computed: {problem}")
+                        head = constructor_of(node.op).head
+                        broken.setdefault(key, f"{head} cannot be computed: {problem}")
                     continue
                 if result is None:
                     rest.append((key, node))
@@ -121,7 +123,8 @@ class Classes:
         there = {*self.values, *self.steps, *(k for k, _ in self.trial.nodes)}
         for _, node in waiting:
             nothing = (c for c in node.operands if c not in there)
-            reached |= dict.fromkeys(nothing, f"R.{node.op} needs an operand that is (R.none)")
+            why = f"{constructor_of(node.op).head} needs an operand that is (R.none)"
+            reached |= dict.fromkeys(nothing, why)
         grown = True
         while grown:
             grown = False

@@ -29,7 +29,7 @@ KIB = 1024
 
 def test_a_machine_is_known_by_the_name_of_its_processor() -> None:
     assert machine_of(processor("x86_64:x86-64-v3")) == Machine(256, 16)
-    server = machine_of(processor("icelake-server"))
+    server = machine_of(processor("x86_64:icelake-server"))
     assert (server.registers, server.first, server.second) == (
         *(32, Cache(48 * KIB, 12), Cache(1280 * KIB, 20)),
     )
@@ -55,8 +55,8 @@ def test_caches_are_read_from_the_system(tmp_path: Path) -> None:
     [
         ("x86_64:x86-64-v4", MicroTile(6, 4), (64, 64, 64), 1024, 96, (192, 1 << 19)),
         ("x86_64:x86-64-v3", MicroTile(6, 2), (16, 32, 64), 512, 96, (96, 1 << 13)),
-        ("haswell", MicroTile(6, 2), (16, 32, 64), 512, 48, (96, 1 << 13)),
-        ("generic", MicroTile(6, 2), (16, 32, 64), 512, 96, (48, 1 << 13)),
+        ("x86_64:haswell", MicroTile(6, 2), (16, 32, 64), 512, 48, (96, 1 << 13)),
+        ("x86_64", MicroTile(6, 2), (16, 32, 64), 512, 96, (48, 1 << 13)),
         ("aarch64", MicroTile(5, 4), (16, 32, 64), 512, 95, (48, 1 << 13)),
     ],
 )

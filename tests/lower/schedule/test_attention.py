@@ -15,10 +15,12 @@ from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.op import OPS, complete_attrs
 from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.struct_info import Shape
+from relax_egraph.lower.emit.machine import scheduling_for
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics import INTRINSICS
 from relax_egraph.lower.jit import compile_kernels, link
 from relax_egraph.lower.jit.compiled import KernelInfo
+from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize.attention import attention
 from relax_egraph.lower.legalize.norm import softmax
 from relax_egraph.lower.runtime.threads import thread_pool
@@ -33,6 +35,7 @@ from relax_egraph.tir.tensor import Reduction
 from tests.support.guarded import guarded
 from tests.support.kernels import TARGETS
 from tests.support.scheduled import assert_same_results, loops_of
+from tests.support.widths import WIDTHS
 
 Array = np.ndarray[Any, Any]
 
@@ -160,9 +163,12 @@ def test_a_bias_and_a_causal_mask_are_both_applied(s: int, t: int) -> None:
 @pytest.mark.skipif(not thread_pool(2), reason="kernels have no threads here")
 @pytest.mark.parametrize("s", [1, 600])
 @pytest.mark.parametrize("groups", [1, 4])
-def test_results_do_not_depend_on_the_number_of_threads(groups: int, s: int) -> None:
+@pytest.mark.parametrize("width", WIDTHS)
+def test_results_do_not_depend_on_the_number_of_threads(width: str, groups: int, s: int) -> None:
     function = attention_of((1, S, 4, 64), (1, T, groups, 64), (1, T, groups, 64))
-    kernels = compile_kernels({"kernel": schedule(function)}, None, INTRINSICS)
+    target = processor(width)
+    with scheduling_for(target):
+        kernels = compile_kernels({"kernel": schedule(function)}, target, INTRINSICS)
     operands = samples(function, {"s": s, "t": 1500})
 
     alone, shared = (

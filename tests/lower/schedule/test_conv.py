@@ -29,6 +29,7 @@ from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic, TirBlock
 from tests.support.guarded import guarded
 from tests.support.pairwise import pairwise
+from tests.support.widths import WIDTHS
 
 Array = np.ndarray[Any, Any]
 Extents = tuple[Dim, ...]
@@ -375,9 +376,10 @@ SHARED: list[tuple[Extents, tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize("target", WIDTHS)
 @pytest.mark.parametrize(("extents", "sizes", "attrs"), SHARED)
 def test_threads_share_the_work_and_change_no_bit(
-    extents: tuple[int, ...], sizes: tuple[int, ...], attrs: dict[str, Any]
+    extents: tuple[int, ...], sizes: tuple[int, ...], attrs: dict[str, Any], target: str
 ) -> None:
     x, weight = Var("x", tensor(extents, "float32")), numbers(*sizes, seed=1)
     bb = BlockBuilder()
@@ -385,7 +387,7 @@ def test_threads_share_the_work_and_change_no_bit(
         with bb.dataflow():
             gv = bb.emit_output(call("nn.conv2d", x, const(weight), **attrs))
         bb.emit_func_output(gv)
-    executable, data = build(bb.get()), numbers(*extents)
+    executable, data = build(bb.get(), target=target), numbers(*extents)
 
     one, two = (np.array(VirtualMachine(executable, num_threads=n)["main"](data)) for n in (1, 2))
 

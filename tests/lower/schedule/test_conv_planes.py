@@ -47,10 +47,27 @@ def test_planes_are_convolved_where_they_are(
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(("extents", "stride"), [((9, 14), 1), ((8, 8), 1), ((14, 24), 2)])
+def test_windows_of_few_taps_are_convolved_in_short_lines(
+    extents: tuple[int, int], stride: int
+) -> None:
+    data, weight = numbers(2, 3, *extents), numbers(3, 1, 3, 3, seed=1)
+    function = depthwise(*extents, padding=(1,), strides=(stride,))
+    expected = defined("conv2d", data, weight, groups=3, padding=(1,), strides=(stride,))
+
+    actual = computed(function, (data, weight), expected.shape)
+
+    assert stays_in_planes(function)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_short_lines_and_large_windows_are_left_to_vectors_of_channels() -> None:
     large = convolution("conv2d", (1, 3, 70, 70), (3, 1, 9, 9), groups=3)
+    of_many_taps = convolution("conv2d", (1, 3, 60, 16), (3, 1, 5, 5), groups=3)
 
-    assert not stays_in_planes(depthwise(60, 16))
+    assert not stays_in_planes(depthwise(60, 9))
+    assert not stays_in_planes(depthwise(60, 20, strides=(2,)))
+    assert not stays_in_planes(of_many_taps)
     assert not stays_in_planes(large)
 
 

@@ -32,6 +32,7 @@ from tests.support.scheduled import (
     loops_of,
     packed_right,
 )
+from tests.support.widths import WIDTHS
 
 pytestmark = pytest.mark.usefixtures("avx512")  # strips and blocks are of its sizes
 
@@ -312,8 +313,9 @@ def test_other_reductions_have_another_anchor(function: PrimFunc) -> None:
     assert_same_results(function, n=3, m=5, k=2)
 
 
+@pytest.mark.parametrize("target", WIDTHS)
 @pytest.mark.parametrize("n", [5, 500])
-def test_threads_do_not_change_the_result(n: int) -> None:
+def test_threads_do_not_change_the_result(n: int, target: str) -> None:
     module = rx.parse(
         """
 @R.function
@@ -325,7 +327,7 @@ def main(x: R.Tensor(("n", 33), "float32"), w: R.Tensor((33, 500), "float32")):
     return out
 """
     )
-    executable = rx.build(rx.optimize(module))
+    executable = rx.build(rx.optimize(module), target=target)
     random = np.random.default_rng(0)
     x, w = (random.standard_normal(s, np.float32) for s in ((n, 33), (33, 500)))
 
