@@ -77,7 +77,8 @@ def number_of(b: Any, symbols: Symbols, expr: Any) -> Expr:
         flat = vector_of(b.bb, (symbols.symbol(expr.name),))
         return b.emit("reshape", flat, ShapeExpr(()))
     if isinstance(expr, sympy.Piecewise):
-        *cases, (value, _) = expr.args
+        pieces: list[Any] = list(expr.args)
+        *cases, (value, _) = pieces
         chosen = number_of(b, symbols, value)
         for value, condition in reversed(cases):
             here = number_of(b, symbols, condition)

@@ -63,10 +63,3 @@ def converted(node: Node) -> Expr:
     """The operand in another dtype."""
     name = "a" if node.op.startswith("prims.") else "self"
     return node.operand(name, node.out_dtype)
-
-
-@converts("aten.copy.default")
-def copy(node: Node) -> Expr:
-    """`src` in the dtype and shape of `self`, whose elements mean nothing."""
-    source = node.operand("src", node.out_dtype)
-    return node.emit("broadcast_to", source, ShapeExpr(node.out_shape))
