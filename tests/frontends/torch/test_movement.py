@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 import relax_egraph as rx  # noqa: E402
 from relax_egraph.errors import RunError  # noqa: E402
