@@ -9,7 +9,7 @@ import numpy as np
 from relax_egraph.errors import RunError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Constant, PrimValue
+from relax_egraph.ir.expr import Constant, MatchCast, PrimValue
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -39,11 +39,16 @@ Indices: TypeAlias = int | None
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Extents of the symbols, and values of `leaves` and of `opaque` bindings by key."""
+    """Extents of the symbols, and values of `leaves` and of `opaque` bindings by key.
+
+    A binding in `casts` has the value that is cast, or is refused if `opaque` has another shape
+    or dtype for it.
+    """
 
     extents: Mapping[str, int]
     leaves: Mapping[int, Result]
     opaque: Mapping[int, Result]
+    casts: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,8 @@ class Sizes:
             key: drawn(binding.var.struct_info, self.opaque.get(key, ()))
             for key, binding in sorted(trace.opaque.items())
         }
-        return Instance(self.extents, leaves, opaque)
+        casts = (key for key, binding in trace.opaque.items() if isinstance(binding, MatchCast))
+        return Instance(self.extents, leaves, opaque, frozenset(casts))
 
 
 def sizes_of(

@@ -10,6 +10,7 @@ from relax_egraph.proof.history import Number
 from relax_egraph.proof.instance import Instance
 from relax_egraph.proof.term import Term, key_of, post_order
 from relax_egraph.verify.values.applied import Result, computed
+from relax_egraph.verify.values.tolerance import Computed
 
 
 @dataclass(slots=True)
@@ -94,11 +95,28 @@ class Values:
         return result
 
     def _opaque(self, term: Term, operands: tuple[Result, ...]) -> Result:
-        """The random value of an opaque binding, which must always read the same operands."""
+        """The value of an opaque binding, which must always read the same operands.
+
+        It is random, except for a cast, of whose operand there may be facts.
+        """
         first = self.reads.setdefault(term.key, operands)
         if len(first) != len(operands) or not all(map(agree, first, operands)):
             raise RunError(f"opaque binding {term.key} reads other values than in the source")
-        return self.instance.opaque[term.key]
+        value = self.instance.opaque[term.key]
+        match operands:
+            case (Computed() as given, *_) if term.key in self.instance.casts:
+                if not _is_like(given, value):
+                    raise RunError(f"opaque binding {term.key} is refused")
+                return given
+            case _:
+                return value
+
+
+def _is_like(a: Computed, b: Result) -> bool:
+    """Whether `b` is a tensor with the shape and dtype of `a`, too."""
+    if not isinstance(b, Computed):
+        return False
+    return (a.value.shape, a.value.dtype) == (b.value.shape, b.value.dtype)
 
 
 def _same(a: Result | RunError, b: Result | RunError) -> bool:
