@@ -14,6 +14,7 @@
 # make bench-scripts TESTS=folder   read all modules in the sources of tests, such as TVM's
 # make bench-mca   expected cycles of inner loops on AArch64 (llvm-mca)
 # make conformance    run ONNX's public suite; what fails and why is in bench/onnx_conformance.json
+# make conformance-torch    torch's database of operators, networks and training beside torch
 # make conformance-jax    run functions of jax, and the programs it keeps, beside jax (`.[bench]`)
 # make replay  all tests, with a proof of each optimization in them, replayed step by step
 # make docs    write the pages that are generated
@@ -28,7 +29,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-jax replay docs fuzz clean
+.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-torch conformance-jax replay docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -74,6 +75,14 @@ bench-extract: .venv/installed
 
 conformance: .venv/installed
 	$(BIN)/python -m bench.onnx_conformance --json bench/onnx_conformance.json
+
+conformance-torch: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .[torch] --group conformance-torch
+	$(BIN)/python -m pytest -q -n auto tests/frontends/torch tests/frontends/torch_backend
+	$(BIN)/python -W ignore -m bench.torch.operators --json bench/torch/operators.json
+	$(BIN)/python -W ignore -m bench.torch.models
+	$(BIN)/python -W ignore -m bench.torch.training
+	$(BIN)/python -W ignore -m bench.torch.calls
 
 conformance-jax: .venv/installed
 	$(BIN)/python -W ignore -m bench.jax

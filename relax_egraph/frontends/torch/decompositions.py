@@ -11,9 +11,6 @@ from torch.export import default_decompositions
 from relax_egraph.frontends.torch import operators as operators
 from relax_egraph.frontends.torch.registry import converter_of
 
-_INCOMPLETE = "aten._scaled_dot_product_flash_attention_for_cpu.default"
-"""Its decomposition leaves out the second result, which gradients are computed from."""
-
 
 @cache
 def decompositions() -> Mapping[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -23,11 +20,7 @@ def decompositions() -> Mapping[torch._ops.OperatorBase, Callable[..., Any]]:
     """
     others = {op: made for op, made in decomposition_table.items() if not _is_core(op)}
     known: dict[Any, Callable[..., Any]] = {**others, **default_decompositions()}
-    return {
-        op: made
-        for op, made in known.items()
-        if converter_of(str(op)) is None and str(op) != _INCOMPLETE
-    }
+    return {op: made for op, made in known.items() if converter_of(str(op)) is None}
 
 
 def _is_core(op: torch._ops.OperatorBase) -> bool:
