@@ -86,7 +86,7 @@ def run(model: Model, *, seconds: float, inductor: bool) -> Outcome:
 def _exported(
     model: Model, network: torch.nn.Module, inputs: Sequence[torch.Tensor], found: Outcome
 ) -> Callable[..., Any]:
-    dims = {name: torch.export.Dim(name, min=1, max=16384) for name in model.symbols}
+    dims = dict.fromkeys(model.symbols, torch.export.Dim.AUTO)
     shapes = model.dynamic_shapes(dims)
     program = torch.export.export(network, tuple(inputs), dynamic_shapes=shapes)
     begin = time.process_time()
@@ -108,7 +108,7 @@ def _compiled(
         for axis, extent in enumerate(each.shape):
             if extent in model.symbols:
                 torch._dynamo.maybe_mark_dynamic(tensor, axis)
-    call = torch.compile(network, backend=relax_egraph)
+    call = torch.compile(network, backend=relax_egraph, options={"freeze": True})
     begin = time.process_time()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

@@ -11,11 +11,10 @@ import torch
 from functorch.compile import min_cut_rematerialization_partition
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
-from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from relax_egraph.frontends.torch.decompositions import decompositions
-from relax_egraph.frontends.torch.tensors import Array, array_of
 from relax_egraph.frontends.torch_backend.compiling import compiled
+from relax_egraph.frontends.torch_backend.frozen import weights_in
 from relax_egraph.frontends.torch_backend.options import Options, options_of
 
 
@@ -28,7 +27,7 @@ def relax_egraph(
 ) -> Callable[..., Any]:
     """The backend of ``torch.compile``; see `Options` for `options`."""
     wanted = options_of(options)
-    weights = _weights(inputs) if wanted.freeze else {}
+    weights = weights_in(dict(enumerate(inputs))) if wanted.freeze else {}
     compile_ = partial(_compiled, weights={}, options=wanted)
     return aot_autograd(
         fw_compiler=compile_,
@@ -44,18 +43,7 @@ def _compiled(
     graph: fx.GraphModule,
     inputs: Sequence[Any],
     *,
-    weights: Mapping[int, Array],
+    weights: Mapping[int, torch.Tensor],
     options: Options,
 ) -> Callable[..., Any]:
     return compiled(graph, weights, options)
-
-
-def _weights(inputs: Sequence[Any]) -> dict[int, Array]:
-    """The elements of the inputs, by place, that are parameters or buffers of modules."""
-    with unset_fake_temporarily():
-        return {
-            place: array_of(value)
-            for place, value in enumerate(inputs)
-            if isinstance(value, torch.nn.Parameter)
-            or getattr(value, "_dynamo_static_input_type", None) is not None
-        }

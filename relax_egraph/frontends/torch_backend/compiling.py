@@ -1,7 +1,7 @@
 """From a graph of ATen operators to what runs: compiled as a whole, or in parts beside torch's."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 import relax_egraph as rx
-from relax_egraph.errors import ModelError
+from relax_egraph.errors import ModelError, RelaxEgraphError
 from relax_egraph.frontends.torch.graph import said
-from relax_egraph.frontends.torch.tensors import Array
+from relax_egraph.frontends.torch_backend.frozen import Frozen, Run, arrays_of
 from relax_egraph.frontends.torch_backend.options import Options
 from relax_egraph.frontends.torch_backend.program import Program
 from relax_egraph.frontends.torch_backend.traced import Traced, traced
@@ -24,23 +24,30 @@ class Unsupported(UserWarning):
     """Operators of a graph stay in torch."""
 
 
-def compiled(
-    module: fx.GraphModule, weights: Mapping[int, Array], options: Options
-) -> Callable[[list[Any]], Any]:
+def compiled(module: fx.GraphModule, weights: Mapping[int, torch.Tensor], options: Options) -> Run:
     """What runs in place of `module`; inputs that are `weights`, by place, are constants.
 
     Unsupported nodes stay in torch, with a warning, or are refused with `ModelError` if the
-    options are strict.
+    options are strict; so does a graph that cannot be built.
     """
-    whole = traced(module, weights)
-    if whole.module is not None:
-        return _built(whole, options)
-    problems = dict(whole.problems)
-    message = "\n".join(said(problems))
-    if options.strict:
-        raise ModelError(f"the graph has nodes that cannot be converted:\n{message}")
-    warnings.warn(Unsupported(f"relax_egraph leaves nodes to torch:\n{message}"), stacklevel=2)
-    return _in_parts(module, problems, options)
+    whole = traced(module, arrays_of(weights))
+    if whole.module is None:
+        return _in_parts(module, whole.problems, options)
+    program = _built_or(make_boxed_func(module), whole, options)
+    if not weights:
+        return program
+    return Frozen(program, weights, lambda: compiled(module, {}, options))
+
+
+def _built_or(eager: Run, graph: Traced, options: Options) -> Run:
+    """`graph` as a program, or `eager` with a warning where that cannot be."""
+    try:
+        return _built(graph, options)
+    except RelaxEgraphError as refusal:
+        if options.strict:
+            raise
+        warnings.warn(Unsupported(f"relax_egraph leaves a graph to torch: {refusal}"), stacklevel=2)
+        return eager
 
 
 def _built(graph: Traced, options: Options) -> Program:
@@ -65,17 +72,18 @@ class _Supported(OperatorSupportBase):
         return node.op == "call_function" and node not in self._refused
 
 
-def _in_parts(
-    module: fx.GraphModule, problems: Mapping[fx.Node, str], options: Options
-) -> Callable[[list[Any]], Any]:
+def _in_parts(module: fx.GraphModule, problems: Mapping[fx.Node, str], options: Options) -> Run:
     """`module` with all but the nodes in `problems` compiled, in as few parts as possible."""
+    message = "\n".join(said(problems))
+    if options.strict:
+        raise ModelError(f"the graph has nodes that cannot be converted:\n{message}")
+    warnings.warn(Unsupported(f"relax_egraph leaves nodes to torch:\n{message}"), stacklevel=3)
     partitioner = CapabilityBasedPartitioner(module, _Supported(problems))
     parted = partitioner.fuse_partitions(partitioner.propose_partitions())
     for name, part in list(parted.named_children()):
         if isinstance(part, fx.GraphModule):
             setattr(parted, name, _Part(part, options))
     parted.recompile()
-
     return make_boxed_func(parted)
 
 
@@ -87,10 +95,14 @@ class _Part(torch.nn.Module):
         (last,) = (n for n in part.graph.nodes if n.op == "output")
         self._is_single = not isinstance(last.args[0], list | tuple)
         self._eager = part
-        self._program: Program | None = None
+        self._program: Run | None = None
         graph = traced(part, {})
         if graph.module is not None:
-            self._program = _built(graph, options)
+            self._program = _built_or(make_boxed_func(self._listed), graph, options)
+
+    def _listed(self, *args: Any) -> list[Any]:
+        outputs = self._eager(*args)
+        return [outputs] if self._is_single else list(outputs)
 
     def forward(self, *args: Any) -> Any:
         """The outputs of the part."""

@@ -15,8 +15,9 @@ class Options:
     `rules`, `without`, `fast_math` and `tolerance` are those of `relax_egraph.optimize`.  `strict`
     refuses a graph with unsupported operators, which otherwise stay in torch.  `explain` is a file
     that gets the explanation of the graph that was compiled last.  With `freeze`, weights are
-    constants of graphs that compute no gradients: they are packed and folded once, and later
-    changes of them are not seen.
+    constants of graphs that compute no gradients: they are packed and folded once.  After a weight
+    was written, the graph is compiled again, with weights as inputs; what is written through
+    ``weight.data`` is not noticed.
     """
 
     rules: Sequence[str] = ()

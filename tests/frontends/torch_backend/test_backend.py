@@ -152,16 +152,32 @@ def test_dtypes(dtype: Any) -> None:
     torch.testing.assert_close(torch.compile(affine, backend=relax_egraph)(x), affine(x))
 
 
-def test_frozen_weights_are_constants(compiled: list[Program]) -> None:
+def test_frozen_weights_are_constants_until_they_are_written(compiled: list[Program]) -> None:
     model = mlp()
     fast = torch.compile(model, backend=relax_egraph, options={"freeze": True})
     x = torch.randn(3, 8)
 
     with torch.no_grad():
         torch.testing.assert_close(fast(x), model(x))
+        assert [len(vars(program)["_takes"]) for program in compiled] == [1]
 
-    (program,) = compiled
-    assert len(vars(program)["_takes"]) == 1
+        model[0].weight.mul_(2)
+        for _ in range(2):
+            torch.testing.assert_close(fast(x), model(x))
+
+    assert [len(vars(program)["_takes"]) for program in compiled] == [1, 5]
+
+
+def test_frozen_weights_are_those_of_one_model(compiled: list[Program]) -> None:
+    def run(model: Any, x: Any) -> Any:
+        return model(x)
+
+    fast = torch.compile(run, backend=relax_egraph, options={"freeze": True})
+    x = torch.randn(3, 8)
+
+    with torch.no_grad():
+        for model in (mlp(), mlp()):
+            torch.testing.assert_close(fast(model, x), model(x))
 
 
 def test_an_explanation_is_written(tmp_path: Any) -> None:
