@@ -10,5 +10,6 @@ from relax_egraph.frontends.torch.operators import products as products
 from relax_egraph.frontends.torch.operators import reductions as reductions
 from relax_egraph.frontends.torch.operators import scans as scans
 from relax_egraph.frontends.torch.operators import sorting as sorting
+from relax_egraph.frontends.torch.operators import special as special
 from relax_egraph.frontends.torch.operators import unary as unary
 from relax_egraph.frontends.torch.operators import views as views
