@@ -43,6 +43,14 @@ def test_logarithm_and_exponential_near_zero() -> None:
         assert_agrees(function, x, relative=5e-7, absolute=0)
 
 
+def test_error_function_and_hypotenuse() -> None:
+    """Tails of the error function have their digits; no square of the hypotenuse overflows."""
+    x = torch.linspace(-4, 9, 53)
+    assert_agrees(torch.erfc, x, relative=2e-6, absolute=0)
+    sides = torch.tensor([0.0, 3.0, 1e30, 1e-30, float("inf"), float("nan")])
+    assert_agrees(lambda x: torch.hypot(x, 4 / 3 * x.view(-1, 1)), sides)
+
+
 def test_logarithms_of_powers_of_the_base_are_whole() -> None:
     """``floor`` does not lose one."""
     assert_agrees(lambda x: torch.floor(torch.log2(x)), 2.0 ** torch.arange(-20, 20))
