@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from relax_egraph.base.parameters import SIZE, Kind, collection, mapping, optional, takes
-from relax_egraph.ir.module import IRModule
+from relax_egraph.base.parameters import ANYTHING, SIZE, Kind, collection, mapping, optional, takes
+from relax_egraph.ir.module import MODULE, IRModule
 
 if TYPE_CHECKING:
     import onnx
@@ -128,8 +128,15 @@ def from_stablehlo(source: "str | bytes | os.PathLike[str]") -> IRModule:
     return importer.import_module(reading.read(source))
 
 
-def from_jax(function: Any, *arguments: Any) -> IRModule:
-    """Import a function that jax can trace, for arguments like `arguments`.
+_FUNCTION = Kind(
+    "a function that jax can trace, or what jax.export.export returned",
+    lambda value: callable(value) or type(value).__name__ == "Exported",
+)
+
+
+@takes(function=_FUNCTION, args=ANYTHING)
+def from_jax(function: Any, *args: Any) -> IRModule:
+    """Import a function that jax can trace, for arguments like `args`.
 
     These are arrays, ``jax.ShapeDtypeStruct``, or trees of them; sizes of
     ``jax.export.symbolic_shape`` stay symbols of that name.  `function` may also be what
@@ -144,10 +151,10 @@ def from_jax(function: Any, *arguments: Any) -> IRModule:
         from relax_egraph.frontends.stablehlo import exported
     except ModuleNotFoundError as missing:
         raise _needs_jax("from_jax", "jax", missing) from None
-    return exported.import_function(function, arguments)
+    return exported.import_function(function, args)
 
 
-@takes(module=Kind("an IRModule", lambda value: isinstance(value, IRModule)))
+@takes(module=MODULE)
 def jax_call(module: IRModule) -> Callable[..., Any]:
     """`module`, optimized and built, as a function of jax's arrays that jitted functions may call.
 
