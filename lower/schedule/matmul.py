@@ -44,10 +44,11 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     parts = parts_of(function, stages)
     if parts is None or not all(follows(s, parts.product, parts.rest) for s in parts.rest):
         return None
+    p = match_contraction(parts.product, parts.rest)
+    if p is None:  # a map reads some of the axes that would be the rows
+        return None
     names = Names.beside(function)
     before = [store_loops((s,), names, "parallel") for s in parts.before]
-    p = match_contraction(parts.product, parts.rest)
-    assert p is not None, f"{parts.product.name} is no product"
     right = packed_operand(function, parts, p)
     nest = all_blocks(Epilogue(p, parts.rest, parts.is_output), right, names)
     return assemble_product(function, "matmul", [*before, nest], right)

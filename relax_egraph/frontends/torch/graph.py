@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from relax_egraph.errors import ModelError, RelaxEgraphError
 from relax_egraph.frontends.building.builder import info_of
@@ -53,7 +54,9 @@ class Graph:
         for node in nodes:
             try:
                 if node.op == "get_attr":
-                    self.values[node] = Constant(array_of(_attribute(owner, str(node.target))))
+                    with unset_fake_temporarily():
+                        array = array_of(_attribute(owner, str(node.target)))
+                    self.values[node] = Constant(array)
                 elif node.op == "call_function":
                     self.values[node] = self._call(node)
             except _Poisoned:
