@@ -15,7 +15,7 @@ def table() -> str:
     import_module("relax_egraph.frontends.torch.operators")
     registry: Any = import_module("relax_egraph.frontends.torch.registry")
     rows: dict[Any, list[str]] = {}
-    for name, converter in registry.converted().items():
+    for name, converter in sorted(registry.converted().items(), key=lambda pair: pair[0]):
         rows.setdefault(converter, []).append(name)
     count = sum(map(len, rows.values()))
     lines = [

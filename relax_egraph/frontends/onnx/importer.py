@@ -8,6 +8,7 @@ import onnx
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.names import identifier
+from relax_egraph.frontends.building.results import emit_results, module_of
 from relax_egraph.frontends.onnx import operators as operators
 from relax_egraph.frontends.onnx.frame import Frame, domain_of
 from relax_egraph.frontends.onnx.graph import convert, initialize
@@ -17,12 +18,10 @@ from relax_egraph.frontends.onnx.tensors import dtype_of
 from relax_egraph.frontends.onnx.values import Scope, Symbols, Value, check_rank
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Tuple, Var
+from relax_egraph.ir.expr import Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, tensor
-from relax_egraph.passes import convert_to_dataflow
-from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 
 Shapes = Mapping[str, Sequence[int | str]]
 """The extents of inputs by name; a string is a symbol, or an expression over symbols."""
@@ -69,8 +68,8 @@ def import_model(
             if output.name not in scope.values:
                 raise ModelError(f"no node has the model's output {output.name!r}")
         outputs = [scope.expr(scope.values[o.name]) for o in graph.output]
-        bb.emit_func_output(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
-    return drop_proven_checks(convert_to_dataflow(1)(bb.get()))
+        emit_results(bb, outputs)
+    return module_of(bb)
 
 
 def _plain_names(inputs: Sequence[onnx.ValueInfoProto], override: Shapes) -> set[str]:

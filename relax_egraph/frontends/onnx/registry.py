@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from relax_egraph.frontends.building.registry import Registry
 from relax_egraph.frontends.onnx.signatures import Signature
 from relax_egraph.ir.expr import Expr
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 Converter: TypeAlias = Callable[["Node"], Expr | Sequence[Expr | None]]
 """Returns the output or outputs of a node; ``None`` for an unsupported output."""
 
-_CONVERTERS: dict[tuple[str, str], Converter] = {}
+_OPERATORS = Registry[tuple[str, str], Converter]()
+"""The converters by domain and name."""
+
 _SIGNATURES: dict[tuple[str, str], Signature] = {}
 
 
@@ -23,29 +26,17 @@ def converts(
 
     `signature` is for operators without a schema.
     """
-
-    def define(converter: Converter) -> Converter:
-        for name in names:
-            if (domain, name) in _CONVERTERS:
-                raise ValueError(f"two functions convert {domain}.{name}")
-            _CONVERTERS[domain, name] = converter
-            if signature is not None:
-                _SIGNATURES[domain, name] = signature
-        return converter
-
-    return define
+    keys = [(domain, name) for name in names]
+    if signature is not None:
+        _SIGNATURES.update(dict.fromkeys(keys, signature))
+    return _OPERATORS.converts(*keys)
 
 
 def converter_of(domain: str, name: str) -> Converter | None:
     """The converter of the operator `name`, if there is one."""
-    return _CONVERTERS.get((domain, name))
+    return _OPERATORS.converter_of((domain, name))
 
 
 def signature_of(domain: str, name: str) -> Signature | None:
     """The signature of an operator without a schema."""
     return _SIGNATURES.get((domain, name))
-
-
-def converted() -> frozenset[tuple[str, str]]:
-    """Domain and name of each supported operator."""
-    return frozenset(_CONVERTERS)

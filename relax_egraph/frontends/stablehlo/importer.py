@@ -6,6 +6,7 @@ from jaxlib.mlir import ir
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.names import identifier
+from relax_egraph.frontends.building.results import emit_results, module_of
 from relax_egraph.frontends.stablehlo import operators as operators
 from relax_egraph.frontends.stablehlo import tensors
 from relax_egraph.frontends.stablehlo.graph import inlined
@@ -16,13 +17,11 @@ from relax_egraph.frontends.stablehlo.values import Poisoned, Scope, Value
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.expr import Expr, Tuple, Var
+from relax_egraph.ir.expr import Expr, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.struct_info import tensor
-from relax_egraph.passes import convert_to_dataflow
 from relax_egraph.passes.dead_code import remove_all_unused
-from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 
 
 def import_module(
@@ -118,5 +117,5 @@ def _converted(main: ir.Operation, program: Program, params: Sequence[Var]) -> I
         except Poisoned:
             pass
         program.check()
-        bb.emit_func_output(results[0] if len(results) == 1 else Tuple(tuple(results)))
-    return remove_all_unused(drop_proven_checks(convert_to_dataflow(1)(bb.get())))
+        emit_results(bb, results)
+    return remove_all_unused(module_of(bb))

@@ -14,17 +14,16 @@ from torch.export.graph_signature import (
 )
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.results import emit_results, module_of
 from relax_egraph.frontends.torch.decompositions import decompositions
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.names import symbol_names
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.frontends.torch.tensors import array_of
 from relax_egraph.ir.block_builder import BlockBuilder
-from relax_egraph.ir.expr import Constant, Expr, PrimValue, Tuple, Var
+from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import PrimStructInfo
-from relax_egraph.passes import convert_to_dataflow
-from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 
 
 def import_program(program: ExportedProgram) -> IRModule:
@@ -54,8 +53,8 @@ def import_program(program: ExportedProgram) -> IRModule:
         graph.check()
         (output,) = (n for n in program.graph.nodes if n.op == "output")
         results = list(_results(program, graph, output.args[0]))
-        graph.bb.emit_func_output(results[0] if len(results) == 1 else Tuple(tuple(results)))
-    return drop_proven_checks(convert_to_dataflow(1)(graph.bb.get()))
+        emit_results(graph.bb, results)
+    return module_of(graph.bb)
 
 
 def _parameter(name: str, value: Any, graph: Graph) -> Var:

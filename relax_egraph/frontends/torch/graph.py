@@ -62,9 +62,9 @@ class Graph:
             except _Poisoned:
                 continue
             except RelaxEgraphError as refusal:
-                self._refuse(node, str(refusal))
+                self.problems[node] = str(refusal)
             except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-                self._refuse(node, f"its arguments do not fit together: {error}")
+                self.problems[node] = f"its arguments do not fit together: {error}"
 
     def check(self) -> None:
         """Raise `ModelError` with all problems, if there are any."""
@@ -74,9 +74,6 @@ class Graph:
         nodes = "a node" if count == 1 else f"{count} nodes"
         head = f"the program has {nodes} that cannot be converted:"
         raise ModelError("\n".join([head, *said(self.problems)]))
-
-    def _refuse(self, node: fx.Node, reason: str) -> None:
-        self.problems[node] = reason
 
     def _call(self, node: fx.Node) -> Argument:
         meta: Any = node.meta.get("val")

@@ -1,6 +1,5 @@
 """Tensors of torch as arrays, which share their memory, and as struct info."""
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,11 +46,3 @@ def tensor_of(array: Array) -> torch.Tensor:
     if array.dtype == np.dtype("bfloat16"):
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)  # type: ignore[no-untyped-call]
     return torch.from_numpy(array)  # type: ignore[no-untyped-call]
-
-
-def promoted(dtypes: Sequence[torch.dtype]) -> torch.dtype:
-    """The dtype that torch computes in with operands of `dtypes`, all of one category."""
-    first, *others = dtypes
-    for other in others:
-        first = torch.promote_types(first, other)
-    return first

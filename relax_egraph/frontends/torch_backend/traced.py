@@ -8,6 +8,7 @@ import torch
 from torch import fx
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.results import module_of
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.frontends.torch.tensors import Array
@@ -17,8 +18,6 @@ from relax_egraph.ir.block_builder import BlockBuilder, call
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Tuple, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import PrimStructInfo, TensorStructInfo, known_extents, tensor
-from relax_egraph.passes import convert_to_dataflow
-from relax_egraph.passes.drop_proven_checks import drop_proven_checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +66,12 @@ def traced(module: fx.GraphModule, weights: Mapping[int, Array]) -> Traced:
     graph = Graph(BlockBuilder(fitting=True), Symbols())
     nodes = list(module.graph.nodes)
     inputs = [n for n in nodes if n.op == "placeholder"]
-    params = _parameters(inputs, weights, graph)
+    orders: dict[int, Order | None] = {}
+    params = _parameters(inputs, weights, orders, graph)
     hints = _hints(inputs, graph)
     with graph.bb.function("main", list(params.values())):
         for place, param in params.items():
-            if (order := _order(inputs[place])) is not None:
+            if (order := orders.get(place)) is not None:
                 turned = call("permute_dims", param, axes=inverse(order))
                 graph.values[inputs[place]] = graph.bb.emit(turned)
         graph.convert(nodes, module)
@@ -82,15 +82,20 @@ def traced(module: fx.GraphModule, weights: Mapping[int, Array]) -> Traced:
         graph.bb.emit_func_output(Tuple(tuple(results)))
     if graph.problems:
         return Traced(None, (), (), {}, graph.problems)
-    simple = drop_proven_checks(convert_to_dataflow(1)(graph.bb.get()))
-    orders = {place: _order(inputs[place]) for place in params}
-    return Traced(simple, tuple(orders.items()), outputs, hints, {})
+    takes = tuple((place, orders.get(place)) for place in params)
+    return Traced(module_of(graph.bb), takes, outputs, hints, {})
 
 
 def _parameters(
-    inputs: Sequence[fx.Node], weights: Mapping[int, Array], graph: Graph
+    inputs: Sequence[fx.Node],
+    weights: Mapping[int, Array],
+    orders: dict[int, Order | None],
+    graph: Graph,
 ) -> dict[int, Var]:
-    """The parameters for `inputs`, by place: tensors, and sizes that no tensor's shape tells."""
+    """The parameters for `inputs`, by place: tensors, and sizes that no tensor's shape tells.
+
+    The orders of axes of those that are tensors are added to `orders`.
+    """
     params: dict[int, Var] = {}
     for place, node in enumerate(inputs):
         value: Any = node.meta.get("val")
@@ -98,7 +103,9 @@ def _parameters(
             graph.values[node] = Constant(weights[place])
         elif isinstance(value, torch.Tensor):
             try:
-                params[place] = Var(node.name, _in_order(graph.info(value), memory_order(value)))
+                info = graph.info(value)  # which refuses what has no strides
+                orders[place] = memory_order(value)
+                params[place] = Var(node.name, _in_order(info, orders[place]))
                 graph.values[node] = params[place]
             except ModelError as refusal:
                 graph.unsupported[node] = str(refusal)
