@@ -10,7 +10,7 @@ from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes, masked_store
-from relax_egraph.lower.intrinsics.left import factor
+from relax_egraph.lower.intrinsics.left import added
 from relax_egraph.lower.intrinsics.row import Row
 
 NAME = "axpy_tile"
@@ -108,9 +108,8 @@ def _add(
             right, *sums = main.values
             for k in range(count):
                 terms = row.read(right)
-                scales = [factor(f.address(p, main.index + k, F32), type.lanes) for p in factors]
-                pairs = [(x, y) for x in scales for y in terms]
-                sums = [f.fma(x, y, t) for (x, y), t in zip(pairs, sums, strict=True)]
+                numbers = (f.address(p, main.index + k, F32) for p in factors)
+                sums = added(numbers, terms, sums, type.lanes)
                 right = f.address(right, block.b_row, F32)
             main.carry(right, *sums)
         start, (right, *sums) = stop, main.results

@@ -4,7 +4,7 @@ A processor with multiply-adds by lane takes a number from any lane of a registe
 the numbers of several steps of the depth, if they are adjacent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.instructions import Value
@@ -23,6 +23,15 @@ def factor(pointer: Value, lanes: int, element: Type = F32) -> Value:
         # Without the fence, LLVM loads to all lanes, which takes a vector unit.
         number = f.intrinsic("arithmetic.fence", number, flags="")
     return f.splat(number, lanes)
+
+
+def added(
+    numbers: Iterable[Value], terms: Sequence[Value], sums: Sequence[Value], lanes: int
+) -> list[Value]:
+    """`sums` plus the float at each of `numbers` times each of the vectors `terms`."""
+    factors = [factor(place, lanes) for place in numbers]
+    pairs = ((x, t) for x in factors for t in terms)
+    return [x.function.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,34 +5,18 @@ of all channels.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.vector import first_lanes
-from relax_egraph.lower.intrinsics.left import factor
-from relax_egraph.lower.intrinsics.row import Row
+from relax_egraph.lower.intrinsics.blocks import Block, strips
+from relax_egraph.lower.intrinsics.left import added
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "plane_tile"
 
 PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 10)
 """``a, b, c, a_row, b_plane, b_line, b_tap, c_row, rows, columns, planes, lines, taps``."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """`rows` by `vectors` vectors of `lanes` floats; a single vector may be partly used."""
-
-    rows: int
-    vectors: int
-    lanes: int
-
-    @property
-    def name(self) -> str:
-        """The name of its micro-kernel."""
-        return f"plane_{self.rows}x{self.vectors}"
 
 
 def define_plane_tile(module: Module, target: Target) -> None:
@@ -46,9 +30,9 @@ def define_plane_tile(module: Module, target: Target) -> None:
     f = Function(module, NAME, PARAMS)
     a, b, c, *strides, rows, columns, planes, lines, taps = f.args
     done, lanes = f.index(0), target.lanes(32)
-    for tallest, vectors in _strips(target):
+    for vectors, blocks in strips(target):
         name, width = f"plane_{vectors}", vectors * lanes
-        _define_strip(module, name, [_Block(h + 1, vectors, lanes) for h in range(tallest)])
+        _define_strip(module, name, blocks)
         end = columns if vectors == 1 else columns - f.binary("urem", columns - done, width)
         with f.loop(done, end, width) as across:
             j = across.index
@@ -59,12 +43,7 @@ def define_plane_tile(module: Module, target: Target) -> None:
     f.finish()
 
 
-def _strips(target: Target) -> Sequence[tuple[int, int]]:
-    """The maximal rows of a block and its vectors, from the widest strips to the narrowest."""
-    return ((6, 4), (8, 2), (8, 1)) if target.vector_registers == 32 else ((6, 2), (8, 1))
-
-
-def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
+def _define_strip(module: Module, name: str, blocks: Sequence[Block]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     for block in blocks:
         _define_block(module, block)
@@ -77,17 +56,16 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
         for block in blocks:
             with f.when(f.compare("==", own, block.rows)):
                 sizes = (own, columns, planes, lines, taps)
-                f.call(block.name, a_block, b, c_block, a_row, *steps, c_row, *sizes)
+                f.call(f"plane_{block.size}", a_block, b, c_block, a_row, *steps, c_row, *sizes)
         down.carry(f.address(a_block, own * a_row, F32), f.address(c_block, own * c_row, F32))
     f.finish()
 
 
-def _define_block(module: Module, block: _Block) -> None:
+def _define_block(module: Module, block: Block) -> None:
     """Define the micro-kernel of `block`, with the parameters `PARAMS`."""
-    f = Function(module, block.name, PARAMS, internal=True)
+    f = Function(module, f"plane_{block.size}", PARAMS, internal=True)
     a, b, c, a_row, b_plane, b_line, b_tap, c_row, _, columns, planes, lines, taps = f.args
-    mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
-    row = Row(block.vectors, block.lanes, mask)
+    row = block.row(f, columns)
     a_rows = [a_row * i if i else f.const(I64, 0) for i in range(block.rows)]
     zeros = [f.const(F32.of(block.lanes), 0)] * (block.rows * block.vectors)
 
@@ -99,9 +77,7 @@ def _define_block(module: Module, block: _Block) -> None:
                 a_at, b_at, *sums = steps.values
                 terms = row.read(b_at)
                 places = (f.address(a_at, offset, F32) for offset in a_rows)
-                factors = [factor(place, block.lanes) for place in places]
-                pairs = ((x, t) for x in factors for t in terms)
-                sums = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
+                sums = added(places, terms, sums, block.lanes)
                 steps.carry(f.address(a_at, 1, F32), f.address(b_at, b_tap, F32), *sums)
             weight, _, *carried = steps.results
             over_lines.carry(weight, f.address(line, b_line, F32), *carried)

@@ -5,14 +5,13 @@ place, and the sums stay in registers over all runs, however short.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.emit.vector import first_lanes
-from relax_egraph.lower.intrinsics.left import factor
-from relax_egraph.lower.intrinsics.row import Row, strip_columns
+from relax_egraph.lower.intrinsics.blocks import Block, strips
+from relax_egraph.lower.intrinsics.left import added
+from relax_egraph.lower.intrinsics.row import strip_columns
 from relax_egraph.lower.intrinsics.strips import balanced
 
 NAME = "window_tile"
@@ -23,20 +22,6 @@ columns, lines, taps, depth, adds``."""
 
 _OF_STRIP = PARAMS[:-1]
 """The parameters without ``b_strip``: those of columns that are read together."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """`rows` by `vectors` vectors of `lanes` floats; a single vector may be partly used."""
-
-    rows: int
-    vectors: int
-    lanes: int
-
-    @property
-    def name(self) -> str:
-        """The name of its micro-kernel."""
-        return f"window_{self.rows}x{self.vectors}"
 
 
 def define_window_tile(module: Module, target: Target) -> None:
@@ -52,10 +37,9 @@ def define_window_tile(module: Module, target: Target) -> None:
     a, b, c, a_row, a_line, a_tap, b_step, b_strip, c_row, rows, columns, *sizes = f.args
     strides = (a_row, a_line, a_tap, b_step, c_row)
     done, size = f.index(0), strip_columns("float32")
-    for heights, vectors in _strips(target):
-        lanes = target.lanes(32)
-        name, width = f"window_{vectors}", vectors * lanes
-        _define_strip(module, name, [_Block(h + 1, vectors, lanes) for h in range(heights)])
+    for vectors, blocks in strips(target):
+        name, width = f"window_{vectors}", vectors * target.lanes(32)
+        _define_strip(module, name, blocks)
         rest = columns - done
         end = columns if vectors == 1 else columns - f.binary("urem", rest, width)
         if width > size:  # a strip of a narrower processor is read by single vectors
@@ -70,12 +54,7 @@ def define_window_tile(module: Module, target: Target) -> None:
     f.finish()
 
 
-def _strips(target: Target) -> Sequence[tuple[int, int]]:
-    """The maximal rows of a block and its vectors, from the widest strips to the narrowest."""
-    return ((6, 4), (8, 2), (8, 1)) if target.vector_registers == 32 else ((6, 2), (8, 1))
-
-
-def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
+def _define_strip(module: Module, name: str, blocks: Sequence[Block]) -> None:
     """Define a strip: a function over all its rows, in balanced blocks."""
     for block in blocks:
         _define_block(module, block)
@@ -88,17 +67,16 @@ def _define_strip(module: Module, name: str, blocks: Sequence[_Block]) -> None:
         strides = (a_row, a_line, a_tap, b_step, c_row)
         for block in blocks:
             with f.when(f.compare("==", own, block.rows)):
-                f.call(block.name, a_block, b, c_block, *strides, own, *others)
+                f.call(f"window_{block.size}", a_block, b, c_block, *strides, own, *others)
         down.carry(f.address(a_block, own * a_row, F32), f.address(c_block, own * c_row, F32))
     f.finish()
 
 
-def _define_block(module: Module, block: _Block) -> None:
+def _define_block(module: Module, block: Block) -> None:
     """Define the micro-kernel of `block`, with the parameters `_OF_STRIP`."""
-    f = Function(module, block.name, _OF_STRIP, internal=True)
+    f = Function(module, f"window_{block.size}", _OF_STRIP, internal=True)
     a, b, c, a_row, a_line, a_tap, b_step, c_row, _, columns, lines, taps, depth, adds = f.args
-    mask = first_lanes(f, columns, block.lanes) if block.vectors == 1 else None
-    row = Row(block.vectors, block.lanes, mask)
+    row = block.row(f, columns)
     a_rows = [a_row * i if i else f.const(I64, 0) for i in range(block.rows)]
     c_rows = [f.address(c, c_row * i if i else 0, F32) for i in range(block.rows)]
 
@@ -110,9 +88,7 @@ def _define_block(module: Module, block: _Block) -> None:
                 a_at, b_at, *sums = steps.values
                 terms = row.read(b_at)
                 places = (f.address(a_at, offset, F32) for offset in a_rows)
-                factors = [factor(place, block.lanes) for place in places]
-                pairs = ((x, t) for x in factors for t in terms)
-                sums = [f.fma(x, t, total) for (x, t), total in zip(pairs, sums, strict=True)]
+                sums = added(places, terms, sums, block.lanes)
                 steps.carry(f.address(a_at, 1, F32), f.address(b_at, b_step, F32), *sums)
             _, b_next, *carried = steps.results
             over_taps.carry(f.address(tap, a_tap, F32), b_next, *carried)

@@ -5,36 +5,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relax_egraph.ir import dims
-from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.intrinsics import INTRINSICS
-from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
-from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
-from tests.support.guarded import guarded
 from tests.support.kernels import TARGETS
+from tests.support.tiles import guarded_tile, tile_function
 
 Array = np.ndarray[Any, Any]
-
-A, B, C = map(dims.symbol, "abc")
 
 STRIDES = ("a_row", "a_line", "a_tap", "b_line", "b_tap", "c_row")
 NAMES = (*STRIDES, "rows", "columns", "lines", "taps", "adds")
 
 
-def tile_function() -> PrimFunc:
-    zero = Imm(0, "int64")
-    buffers = tuple(Buffer(n, (d,), "float32") for n, d in (("x", A), ("w", B), ("y", C)))
-    scalars = tuple(DimSymbol(name) for name in NAMES)
-    call = TensorIntrinsic("depthwise_tile", tuple((b, (zero,)) for b in buffers), scalars)
-    return PrimFunc(buffers, call, scalars=NAMES)
+KERNEL = tile_function("depthwise_tile", NAMES)
 
 
 @pytest.fixture(scope="module", params=TARGETS)
 def tile(request: pytest.FixtureRequest) -> Any:
-    target: Target = request.param
-    compiled = compile_kernels({"kernel": tile_function()}, target, INTRINSICS)
-    return guarded("kernel", link(compiled)["kernel"], compiled.kernels["kernel"])
+    return guarded_tile(KERNEL, request.param)
 
 
 @pytest.mark.parametrize("columns", [0, 1, 8, 15, 16, 17, 32, 33, 64, 70, 100, 127])
@@ -67,4 +52,4 @@ def test_it_is_the_sum_over_lines_and_taps(tile: Any, columns: int, over: tuple[
 def _symbols(x: Array, w: Array, y: Array, sizes: tuple[int, ...]) -> list[int]:
     """The arguments in the order of the kernel's symbols."""
     known = {"a": x.size, "b": w.size, "c": y.size, **dict(zip(NAMES, sizes, strict=True))}
-    return [known[name] for name in tile_function().symbols]
+    return [known[name] for name in KERNEL.symbols]

@@ -5,15 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relax_egraph.ir import dims
-from relax_egraph.lower.emit.target import Target
-from relax_egraph.lower.intrinsics import INTRINSICS
-from relax_egraph.lower.jit import compile_kernels, link
-from relax_egraph.tir.expr import Buffer, DimSymbol, Imm
-from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
-from tests.support.guarded import guarded
 from tests.support.kernels import TARGETS
 from tests.support.scheduled import plane_tile
+from tests.support.tiles import guarded_tile, tile_function
 
 NAMES = (
     *("a_row", "b_plane", "b_line", "b_tap", "c_row"),
@@ -21,20 +15,12 @@ NAMES = (
 )
 
 
-def tile_function() -> PrimFunc:
-    zero = Imm(0, "int64")
-    extents = map(dims.symbol, "abc")
-    buffers = tuple(Buffer(n, (d,), "float32") for n, d in zip("xwy", extents, strict=True))
-    scalars = tuple(DimSymbol(name) for name in NAMES)
-    call = TensorIntrinsic("plane_tile", tuple((b, (zero,)) for b in buffers), scalars)
-    return PrimFunc(buffers, call, scalars=NAMES)
+KERNEL = tile_function("plane_tile", NAMES)
 
 
 @pytest.fixture(scope="module", params=TARGETS)
 def tile(request: pytest.FixtureRequest) -> Any:
-    target: Target = request.param
-    compiled = compile_kernels({"kernel": tile_function()}, target, INTRINSICS)
-    return guarded("kernel", link(compiled)["kernel"], compiled.kernels["kernel"])
+    return guarded_tile(KERNEL, request.param)
 
 
 @pytest.mark.parametrize("columns", [0, 1, 8, 17, 33, 64, 127])
@@ -59,6 +45,6 @@ def test_it_is_the_sum_over_planes_lines_and_taps(
         plane_tile(a, b, expected, *sizes)
 
         known = {"a": a.size, "b": b.size, "c": c.size, **dict(zip(NAMES, sizes, strict=True))}
-        tile(a, b, c, *(known[name] for name in tile_function().symbols))
+        tile(a, b, c, *(known[name] for name in KERNEL.symbols))
 
         np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
