@@ -5,8 +5,9 @@
 
 import argparse
 
+from bench.jax import functions as functions
 from bench.jax.agreement import Outcome, outcomes
-from bench.jax.functions import EXAMPLES
+from bench.jax.example import EXAMPLES
 
 
 def main() -> int:

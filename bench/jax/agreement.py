@@ -9,7 +9,7 @@ import numpy as np
 from jax import export
 
 import relax_egraph as rx
-from bench.jax.functions import Example, Input
+from bench.jax.example import Example, Input
 from relax_egraph.errors import RelaxEgraphError
 
 SIZES = ({"b": 3, "s": 5, "n": 6, "m": 4}, {"b": 1, "s": 2, "n": 9, "m": 2})
