@@ -1,7 +1,7 @@
 """torch.compile through our backend: equal to torch, and one program for all sizes."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,26 +9,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from relax_egraph.frontends.torch_backend import compiling  # noqa: E402
+from bench.torch.calls import noting  # noqa: E402
 from relax_egraph.frontends.torch_backend.backend import relax_egraph  # noqa: E402
 from relax_egraph.frontends.torch_backend.compiling import Unsupported  # noqa: E402
 from relax_egraph.frontends.torch_backend.program import Program  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Program]]:
+def compiled() -> Iterator[list[Program]]:
     """The programs that a test compiles; warnings are errors."""
-    torch.compiler.reset()
     torch.manual_seed(0)
-    programs: list[Program] = []
-    built: Callable[..., Program] = vars(compiling)["_built"]
-
-    def noted(*args: Any) -> Program:
-        programs.append(built(*args))
-        return programs[-1]
-
-    monkeypatch.setattr(compiling, "_built", noted)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), noting() as programs:
         warnings.simplefilter("error", Unsupported)
         yield programs
 
