@@ -9,7 +9,7 @@
   `from_stablehlo`, `BlockBuilder`, `te`, `IRModule`
 * operators of users: `operator`, `operators`, `register_operators`
 * rules: `rules` (``rules.load``), `optimize`
-* reasons: `explain`, `why_not`, `gains`, `bisect`, `replay`
+* reasons: `explain`, `why_not`, `gains`, `bisect`, `diff`, `replay`
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
 * running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from relax_egraph import rules as rules
     from relax_egraph.build import build as build
     from relax_egraph.calibrate import calibrated as calibrated
+    from relax_egraph.diff import diff as diff
     from relax_egraph.extract import Prices as Prices
     from relax_egraph.extract import Profile as Profile
     from relax_egraph.frontends import from_jax as from_jax
@@ -62,6 +63,7 @@ load_lazily(
     {
         "relax_egraph.build": ["build"],
         "relax_egraph.calibrate": ["calibrated"],
+        "relax_egraph.diff": ["diff"],
         "relax_egraph.extract": ["Prices", "Profile"],
         "relax_egraph.frontends": [
             "from_jax",

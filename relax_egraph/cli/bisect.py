@@ -1,8 +1,8 @@
 """``relax-egraph bisect``: which rules change a model's result, and which its cost."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -12,40 +12,18 @@ from rich.table import Table
 import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.arguments import arguments_in
-from relax_egraph.cli.group import Unusable, commands
+from relax_egraph.cli.bisecting import bisecting
+from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
-from relax_egraph.cli.progress import step
-from relax_egraph.cli.values import EXISTING
-from relax_egraph.errors import RelaxEgraphError
 
 if TYPE_CHECKING:
     from relax_egraph.reasons.bisected import Bisected, Culprit
     from relax_egraph.reasons.gains import CostBisected
 
-Found = TypeVar("Found")
-
-
-def _archive(path: Any) -> dict[str, Any]:
-    """The arrays of an .npz, by name."""
-    import numpy as np
-
-    from relax_egraph.ir.dtypes import from_file
-
-    file = EXISTING.convert(path, None, None)
-    try:
-        data: Any = np.load(file, allow_pickle=False)
-        if not isinstance(data, np.ndarray):
-            return {name: from_file(data[name]) for name in data.files}
-    except OSError as error:
-        raise click.BadParameter(f"{file}: {error.strerror or error}") from None
-    except Exception:  # numpy raises many kinds for other files
-        raise click.BadParameter(f"{file} is no archive of arrays (.npz)") from None
-    raise click.BadParameter(f"{file} is one array: needs an archive (.npz), or --input")
-
 
 @commands.command("bisect")
 @options.model
-@click.option("--inputs", "archive", type=_archive, metavar="FILE.npz", help="Arguments by name.")
+@options.archive
 @options.inputs
 @options.sizes
 @options.function
@@ -56,18 +34,7 @@ def _archive(path: Any) -> dict[str, Any]:
     show_default=True,
     help="The property that rules change.",
 )
-@click.option(
-    "--tol",
-    type=click.FloatRange(min=0),
-    metavar="SHARE",
-    help="Relative tolerance of results; by default half the digits.",
-)
-@click.option(
-    "--atol",
-    type=click.FloatRange(min=0),
-    metavar="SIZE",
-    help="Absolute tolerance of results; by default --tol of the largest result.",
-)
+@options.tolerances
 @click.option(
     "--gain",
     type=click.FloatRange(0, 1),
@@ -106,7 +73,7 @@ def print_bisected(
     module = model.module()
     values = (*(archive or {}).items(), *inputs)
     arguments = arguments_in(module, function, values, sizes)
-    result = _bisecting(
+    result = bisecting(
         lambda progress: rx.bisect(
             module,
             arguments.values,
@@ -124,17 +91,6 @@ def print_bisected(
     if arguments.random:
         click.echo(f"random: {', '.join(arguments.random)}", err=True)
     _print(result)
-
-
-def _bisecting(find: Callable[[Callable[[int, int], None]], Found]) -> Found:
-    """The result of `find`, with progress on the terminal; a ``ValueError`` is a usage error."""
-    with step("bisecting") as tell:
-        try:
-            return find(lambda number, rules: tell(f"bisecting: try {number}, {rules} rules"))
-        except RelaxEgraphError:
-            raise
-        except ValueError as error:
-            raise Unusable(str(error)) from None
 
 
 def _print(found: "Bisected") -> None:
@@ -163,7 +119,7 @@ def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
     from relax_egraph.reasons.gains import bisect_cost
 
     module = model.module()
-    found = _bisecting(lambda tell: bisect_cost(module, gain=gain, progress=tell, **how))
+    found = bisecting(lambda tell: bisect_cost(module, gain=gain, progress=tell, **how))
     warn_of_assumed(found.assumed)
     if as_json:
         click.echo(json.dumps({"file": str(model), **found.as_dict()}))

@@ -10,8 +10,8 @@ from relax_egraph.cli.versions import versions
 from relax_egraph.errors import RelaxEgraphError
 
 EPILOG = """\
-MODEL is an ONNX model (.onnx), a program in script form, or an executable that optimize
-has saved (.rxe).
+MODEL is an ONNX model (.onnx), a program of torch.export (.pt2) or StableHLO (.mlir), a program in
+script form, or an executable that optimize has saved (.rxe).
 
 Exit status: 0 success, 1 an error in the model or its input, or a failed check, 2 a usage error.
 """
@@ -34,6 +34,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     "extract": ["egraphs"],
     "why-not": ["why_not"],
     "bisect": ["bisect"],
+    "diff": ["diff"],
     "rules": ["rules", "check", "rule_show", "rule_tests", "rule_profile"],
     "calibrate": ["machine"],
 }

@@ -1,6 +1,6 @@
 """The argument MODEL: loading, optimizing and building it."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,11 @@ from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
 if TYPE_CHECKING:
     from relax_egraph.optimize.explanation import Explanation
 
-ONNX, EXECUTABLE = ".onnx", ".rxe"
+ONNX, TORCH, EXECUTABLE = ".onnx", ".pt2", ".rxe"
+STABLEHLO = (".mlir", ".mlirbc")
+
+FORMATS = f"an ONNX model ({ONNX}), a program of torch ({TORCH}) or StableHLO ({STABLEHLO[0]})"
+"""The models of other systems, in words."""
 
 How: TypeAlias = Mapping[str, Any]
 """Keywords of `relax_egraph.optimize`."""
@@ -61,15 +65,27 @@ class ModelFile:
     def module(self) -> "rx.IRModule":
         """The program."""
         if self.is_executable:
-            raise click.UsageError(f"{self} is an executable: needs a program or an ONNX model")
-        if self.is_onnx:
+            raise click.UsageError(f"{self} is an executable: needs a program, or {FORMATS}")
+        if (importer := self._importer()) is not None:
             with self._named(), step(f"importing {self.path.name}"):
-                return rx.from_onnx(self.path, shapes=self.shapes)
+                return importer()
         try:
             return rx.load_module(self.path)
         except UnicodeDecodeError:
-            needed = f"an ONNX model ({ONNX}), a program in script form, or an executable"
-            raise click.UsageError(f"{self} is no text: needs {needed} ({EXECUTABLE})") from None
+            needed = f"{FORMATS}, a program in script form, or an executable ({EXECUTABLE})"
+            raise click.UsageError(f"{self} is no text: needs {needed}") from None
+
+    def _importer(self) -> "Callable[[], rx.IRModule] | None":
+        """What imports the model of another system, by its suffix."""
+        match self.path.suffix:
+            case suffix if suffix == ONNX:
+                return lambda: rx.from_onnx(self.path, shapes=self.shapes)
+            case suffix if suffix == TORCH:
+                return lambda: rx.from_torch(self.path)
+            case suffix if suffix in STABLEHLO:
+                return lambda: rx.from_stablehlo(self.path)
+            case _:
+                return None
 
     def executable(self) -> Any:
         """The executable in the file."""

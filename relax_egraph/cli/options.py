@@ -24,6 +24,13 @@ inputs = click.option(
     metavar="NAME=FILE.npy",
     help="The argument of a parameter.",
 )
+archive = click.option(
+    "--inputs",
+    "archive",
+    type=values.archive,
+    metavar="FILE.npz",
+    help="Arguments by name.",
+)
 sizes = click.option(
     "--size",
     "sizes",
@@ -65,6 +72,23 @@ def output(what: str, *, required: bool = False) -> Callable[[Command], Command]
     return click.option(
         "-o", "--output", type=values.output, metavar="FILE", required=required, help=what
     )
+
+
+def tolerances(command: Command) -> Command:
+    """The options ``--tol`` and ``--atol`` of a comparison of results."""
+    relative = click.option(
+        "--tol",
+        type=click.FloatRange(min=0),
+        metavar="SHARE",
+        help="Relative tolerance of results; by default half the digits.",
+    )
+    absolute = click.option(
+        "--atol",
+        type=click.FloatRange(min=0),
+        metavar="SIZE",
+        help="Absolute tolerance of results; by default --tol of the largest result.",
+    )
+    return relative(absolute(command))
 
 
 def model(command: Callable[..., Any]) -> Callable[..., Any]:

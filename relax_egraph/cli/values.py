@@ -32,6 +32,24 @@ def output(value: str | Path) -> Path:
     return path
 
 
+def archive(path: str) -> dict[str, Any]:
+    """The arrays of an .npz, by name."""
+    import numpy as np
+
+    from relax_egraph.ir.dtypes import from_file
+
+    file = EXISTING.convert(path, None, None)
+    try:
+        data: Any = np.load(file, allow_pickle=False)
+        if not isinstance(data, np.ndarray):
+            return {name: from_file(data[name]) for name in data.files}
+    except OSError as error:
+        raise click.BadParameter(f"{file}: {error.strerror or error}") from None
+    except Exception:  # numpy raises many kinds for other files
+        raise click.BadParameter(f"{file} is no archive of arrays (.npz)") from None
+    raise click.BadParameter(f"{file} is one array: needs an archive (.npz), or --input")
+
+
 def target(value: str) -> str:
     """The name of a processor."""
     from relax_egraph.lower.jit.processors import processor

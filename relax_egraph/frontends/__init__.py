@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from relax_egraph.base.parameters import ANYTHING, SIZE, Kind, collection, mapping, optional, takes
+from relax_egraph.frontends.probed import Probed
 from relax_egraph.ir.module import MODULE, IRModule
 
 if TYPE_CHECKING:
@@ -70,15 +71,17 @@ def from_onnx(
     return importer.import_model(proto, shapes)
 
 
-_PROGRAM = Kind(
-    "the ExportedProgram that torch.export.export returns",
-    lambda value: type(value).__name__ == "ExportedProgram",
+EXPORTED = Kind(
+    "the ExportedProgram that torch.export.export returns, or the path of a .pt2 file",
+    lambda value: isinstance(value, str | os.PathLike) or type(value).__name__ == "ExportedProgram",
 )
 
 
-@takes(program=_PROGRAM)
+@takes(program=EXPORTED)
 def from_torch(program: Any) -> IRModule:
     """Import a program that ``torch.export.export`` returned as a module, with ``main``.
+
+    `program` may also be the path of a file that ``torch.export.save`` wrote.
 
     Parameters of ``main`` are the tensors and integers that the program is called with, in
     order, under torch's names.  Weights are constants that share the memory of torch's.
@@ -94,13 +97,25 @@ def from_torch(program: Any) -> IRModule:
     the program calls them, and ``ImportError`` without the package torch.
     """
     try:
-        from relax_egraph.frontends.torch import exported
+        from relax_egraph.frontends.torch import exported, reading
     except ModuleNotFoundError as missing:
-        if missing.name != "torch":
-            raise
-        needed = "from_torch needs the package torch: pip install 'relax-egraph[torch]'"
-        raise ImportError(needed) from None
-    return exported.import_program(program)
+        raise _needs_torch("from_torch", missing) from None
+    return exported.import_program(reading.read(program))
+
+
+def probed_torch(program: Any) -> Probed:
+    """A program like that of `from_torch`, whose ``main`` returns every value; see `Probed`."""
+    try:
+        from relax_egraph.frontends.torch import probes, reading
+    except ModuleNotFoundError as missing:
+        raise _needs_torch("diff", missing) from None
+    return probes.probed(reading.read(program))
+
+
+def _needs_torch(name: str, missing: ModuleNotFoundError) -> Exception:
+    if missing.name != "torch":
+        return missing
+    return ImportError(f"{name} needs the package torch: pip install 'relax-egraph[torch]'")
 
 
 _STABLEHLO = Kind(

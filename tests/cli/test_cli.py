@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
+from relax_egraph.cli.model import FORMATS
 from relax_egraph.cli.show import STAGES
 from relax_egraph.extract import REFERENCE_PROFILE
 from relax_egraph.lower.emit.target import host
@@ -164,7 +165,7 @@ def test_a_file_that_is_no_text_is_wrong_use(tmp_path: Path) -> None:
     result = invoke("show", path)
 
     assert result.exit_code == 2
-    needed = "an ONNX model (.onnx), a program in script form, or an executable (.rxe)"
+    needed = f"{FORMATS}, a program in script form, or an executable (.rxe)"
     assert f"is no text: needs {needed}" in result.output
 
 

@@ -111,7 +111,7 @@ def test_an_executable_has_no_plan(tmp_path: Path) -> None:
     result = invoke("memory", file)
 
     assert result.exit_code == 2
-    assert "is an executable: needs a program or an ONNX model" in result.output
+    assert "is an executable: needs a program, or an ONNX model" in result.output
 
 
 def test_a_function_has_to_be_there(program: Path) -> None:

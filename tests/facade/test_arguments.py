@@ -6,7 +6,8 @@ unless there is a section ``function.keyword``.
 """
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import cache, partial
 from math import inf, nan
@@ -25,6 +26,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.scope import vocabulary
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.extract import REFERENCE_PROFILE, Level
+from relax_egraph.frontends.probed import Probed
 from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.reasons.gains import bisect_cost
 from relax_egraph.tir.block_builder import te_tensor
@@ -104,6 +106,7 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "build": (rx.build, module),
     "calibrate": (calibrate, {}),
     "calibrated": (rx.calibrated, {}),
+    "diff": (rx.diff, {"program": lambda: "model.pt2", "inputs": lambda: [X]}),
     "explain": (rx.explain, module),
     "from_jax": (rx.from_jax, {}),
     "from_onnx": (rx.from_onnx, {"model": lambda: one(node("Abs", "x", "y"))}),
@@ -182,6 +185,29 @@ def refusals(name: str, keyword: str) -> dict[str, str]:
         else:
             said[written] = "accepted\n"
     return said
+
+
+PROBED = rx.parse("""
+@R.function
+def main(x: R.Tensor(("n", 4), "float32")):
+    with R.dataflow():
+        gv0 = R.add(x, x)
+        R.output(gv0)
+    return (gv0,)
+""")
+
+
+def _same(probed: Probed, program: Any) -> Probed:
+    return probed
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_torch() -> Iterator[None]:
+    """Programs of torch are stood in for by a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        probed = Probed("torch", PROBED, (), lambda args: [args[0] + args[0]])
+        patch.setattr(sys.modules["relax_egraph.diff"], "probed_torch", partial(_same, probed))
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,7 +11,17 @@ from relax_egraph.extract.components import components
 
 MAY_IMPORT = {
     "__init__": {
-        *("build", "calibrate", "extract", "frontends", "ir", "loading", "lower", "optimize"),
+        *(
+            "build",
+            "calibrate",
+            "diff",
+            "extract",
+            "frontends",
+            "ir",
+            "loading",
+            "lower",
+            "optimize",
+        ),
         *("passes", "proof", "reasons", "rules", "script", "tir", "vm"),
     },
     "__main__": {"cli"},
@@ -21,6 +31,7 @@ MAY_IMPORT = {
         *("verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
         *("lower.jit.processors",),
     },
+    "diff": {"frontends", "optimize.session", "reasons", "rules"},
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
     "reasons": {
         *("build", "egraph", "extract", "ir", "lower.library", "optimize", "passes", "proof"),

@@ -1,6 +1,9 @@
 """The importer: converts a program that ``torch.export`` returned to a module."""
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -10,7 +13,6 @@ from torch.export.graph_signature import (
     InputKind,
     InputSpec,
     OutputKind,
-    SymIntArgument,
 )
 
 from relax_egraph.errors import ModelError
@@ -26,18 +28,59 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import PrimStructInfo
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A program, decomposed, and the graph that its nodes are to be converted in.
+
+    `params` are the parameters of ``main``; of `states`, the program writes the new values.
+    """
+
+    program: ExportedProgram
+    graph: Graph
+    params: tuple[Var, ...]
+    states: tuple[Var, ...]
+
+    def convert(self) -> None:
+        """Convert all nodes in the open function; raises `ModelError` with all problems."""
+        self.graph.convert(list(self.program.graph.nodes), self.program.graph_module)
+        self.graph.check()
+
+    def results(self) -> list[Expr]:
+        """The user's results, then the new values of what is mutated."""
+        (output,) = (n for n in self.program.graph.nodes if n.op == "output")
+        return [_result(value, self.graph) for value in self.in_order(output.args[0])]
+
+    def in_order(self, outputs: Sequence[Any]) -> list[Any]:
+        """Those of the graph's `outputs` that ``main`` returns, in its order."""
+        specs = self.program.graph_signature.output_specs
+        kept = [
+            (spec.kind != OutputKind.USER_OUTPUT, value)
+            for spec, value in zip(specs, outputs, strict=True)
+            if value is not None and not isinstance(spec.arg, ConstantArgument)
+        ]
+        return [value for _, value in sorted(kept, key=itemgetter(0))]
+
+
 def import_program(program: ExportedProgram) -> IRModule:
     """See `relax_egraph.from_torch`."""
+    opened = open_program(program)
+    bb = opened.graph.bb
+    with bb.function("main", [*opened.params, *opened.states]):
+        opened.convert()
+        emit_results(bb, opened.results())
+    return module_of(bb)
+
+
+def open_program(program: ExportedProgram) -> Opened:
+    """`program`, decomposed, with its inputs and weights as values of a graph."""
     names = symbol_names(program)
-    program = program.run_decompositions(dict(decompositions()))  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch warns of itself
+        program = program.run_decompositions(dict(decompositions()))  # type: ignore[arg-type]
     graph = Graph(BlockBuilder(fitting=True), Symbols(names))
     mutated = set(program.graph_signature.buffers_to_mutate.values())
     params, states = list[Var](), list[Var]()
-    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
-    for node in program.graph.nodes:
-        if node.op != "placeholder":
-            continue
-        spec = specs[node.name]
+    for node, spec in inputs_of(program):
         if isinstance(spec.arg, ConstantArgument):
             graph.values[node] = spec.arg.value
         elif spec.kind == InputKind.USER_INPUT:
@@ -47,14 +90,16 @@ def import_program(program: ExportedProgram) -> IRModule:
             states.append(_parameter(node.name, node.meta["val"], graph))
             graph.values[node] = states[-1]
         else:
-            graph.values[node] = Constant(array_of(_weight(program, spec)))
-    with graph.bb.function("main", [*params, *states]):
-        graph.convert(list(program.graph.nodes), program.graph_module)
-        graph.check()
-        (output,) = (n for n in program.graph.nodes if n.op == "output")
-        results = list(_results(program, graph, output.args[0]))
-        emit_results(graph.bb, results)
-    return module_of(graph.bb)
+            graph.values[node] = Constant(array_of(weight_of(program, spec)))
+    return Opened(program, graph, tuple(params), tuple(states))
+
+
+def inputs_of(program: ExportedProgram) -> Iterator[tuple[torch.fx.Node, InputSpec]]:
+    """The inputs of the graph, weights among them, each with what it stands for."""
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            yield node, specs[node.name]
 
 
 def _parameter(name: str, value: Any, graph: Graph) -> Var:
@@ -74,7 +119,7 @@ def _value(param: Var) -> Any:
     return info.value if isinstance(info, PrimStructInfo) else param
 
 
-def _weight(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
+def weight_of(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
     """The parameter, buffer or constant that an input stands for."""
     name = spec.target
     kept: Mapping[str, Any] = program.constants
@@ -85,19 +130,11 @@ def _weight(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
     return value
 
 
-def _results(program: ExportedProgram, graph: Graph, outputs: Any) -> Iterator[Expr]:
-    """The user's results, then the new values of what is mutated."""
-    late: list[Expr] = []
-    for spec, output in zip(program.graph_signature.output_specs, outputs, strict=True):
-        value = graph.values[output] if isinstance(output, torch.fx.Node) else output
-        if value is None or isinstance(spec.arg, ConstantArgument):
-            continue
-        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
-            value = graph.computed(value)
-        elif isinstance(spec.arg, SymIntArgument) and not isinstance(value, Expr):
-            value = PrimValue(value)
-        if spec.kind == OutputKind.USER_OUTPUT:
-            yield value
-        else:
-            late.append(value)
-    yield from late
+def _result(output: Any, graph: Graph) -> Expr:
+    """An output of the graph as an expression."""
+    value = graph.values[output] if isinstance(output, torch.fx.Node) else output
+    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+        return graph.computed(value)
+    if value is None:
+        raise ModelError(f"the result {output} of the program is one that is not supported")
+    return value if isinstance(value, Expr) else PrimValue(value)

@@ -4,6 +4,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -175,7 +176,9 @@ def said(problems: Mapping[fx.Node, str]) -> list[str]:
     """A line for each reason in `problems`, with how often it is met and where first."""
     places: dict[str, list[str]] = {}
     for node, reason in problems.items():
-        places.setdefault(f"{node.target}: {reason}", []).append(_place(node))
+        places.setdefault(f"{node.target}: {reason}", []).append(
+            place_of(node) or f"node {node.name}"
+        )
     return [f"  {reason}{_often(where)}: {where[0]}" for reason, where in places.items()]
 
 
@@ -204,12 +207,17 @@ def _attribute(owner: torch.nn.Module, path: str) -> Any:
 
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_LAYERS = str(Path(torch.nn.__path__[0]).parent)
 
 
-def _place(node: fx.Node) -> str:
-    """Where the user's program calls the operator: ``file:line``, or the name of the node."""
+def place_of(node: fx.Node) -> str | None:
+    """Where the user's program calls the operator, ``file:line``, if torch knows it.
+
+    An operator of a layer of torch has the place of the layer's call.
+    """
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    return f"{frames[-1][0]}:{frames[-1][1]}" if frames else f"node {node.name}"
+    own = [frame for frame in frames if not frame[0].startswith(_LAYERS)] or frames
+    return f"{own[-1][0]}:{own[-1][1]}" if own else None
 
 
 def _often(places: Sequence[str]) -> str:
