@@ -9,9 +9,10 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ import relax_egraph as rx
 from bench.case_pool import outcomes
 from bench.output import console
 from bench.timing import least
+from bench.torch.peers import PEERS
 from bench.torch.zoo import Model, zoo
 from relax_egraph.frontends.torch_backend.backend import relax_egraph
 
@@ -36,7 +38,7 @@ class Outcome:
     """What came of the network `name`, by way: ``export`` or ``compile``.
 
     `differences` are the largest from torch at any of the sizes; `seconds` those until the first
-    result, of ours and of Inductor; `runs` those of a call at the first sizes, by system.  `left`
+    result, of ours and of others; `runs` those of a call at the first sizes, by system.  `left`
     counts the operators that stay in torch, `graphs` are how often torch.compile compiled.
     """
 
@@ -54,7 +56,7 @@ class Outcome:
         return way not in self.failures and self.differences.get(way, 1.0) < TOLERANCE
 
 
-def run(model: Model, *, seconds: float, inductor: bool) -> Outcome:
+def run(model: Model, *, seconds: float, peers: Sequence[str]) -> Outcome:
     """The outcome of `model`; systems are timed for about `seconds` each."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -79,8 +81,8 @@ def run(model: Model, *, seconds: float, inductor: bool) -> Outcome:
                 lines = f"{type(error).__name__}: {error}".splitlines()
                 found.failures[way] = " ".join(line.strip() for line in lines[:2])[:300]
         found.graphs = counters["stats"]["unique_graphs"]
-        if inductor:
-            _add_inductor(network, inputs[0], found, systems)
+        for name in peers:
+            _add_peer(name, network, inputs[0], found, systems)
         found.runs = least(systems, seconds)
     return found
 
@@ -120,22 +122,20 @@ def _compiled(
     return call
 
 
-def _add_inductor(
+def _add_peer(
+    name: str,
     network: torch.nn.Module,
     inputs: Sequence[torch.Tensor],
     found: Outcome,
     systems: dict[str, Callable[[], Any]],
 ) -> None:
-    torch.compiler.reset()
-    call = torch.compile(network, backend="inductor", dynamic=True)
     begin = time.perf_counter()
     try:
-        call(*inputs)
+        systems[name] = PEERS[name](network, inputs)
     except Exception as error:
-        found.failures["inductor"] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        found.failures[name] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         return
-    found.seconds["inductor"] = time.perf_counter() - begin
-    systems["inductor"] = lambda: call(*inputs)
+    found.seconds[name] = time.perf_counter() - begin
 
 
 def _first(result: Any) -> Any:
@@ -151,19 +151,33 @@ def _difference(result: torch.Tensor, wanted: torch.Tensor) -> float:
     return float(difference) if difference == difference else float("inf")
 
 
-def _table(each: Sequence[Outcome]) -> Table:
-    columns = ("export, s", "compile, s", "inductor, s", "graphs", "eager, ms", "export", "compile")
-    table = Table("network", "package", *WAYS, *columns, "inductor")
+def _table(each: Sequence[Outcome], peers: Sequence[str]) -> Table:
+    columns = (*(f"{system}, s" for system in (*WAYS, *peers)), "graphs")
+    runs = ("eager", *WAYS, *peers)
+    table = Table("network", "package", *WAYS, *columns, *(f"{system}, ms" for system in runs))
     for o in each:
         table.add_row(
             o.name,
             o.package,
             *(f"{o.differences[w]:.0e}" if w in o.differences else "fails" for w in WAYS),
-            *(_figure(o.seconds.get(w), "{:.2f}") for w in (*WAYS, "inductor")),
+            *(_figure(o.seconds.get(system), "{:.2f}") for system in (*WAYS, *peers)),
             str(o.graphs) + ("*" if o.left else ""),
-            *(_figure(o.runs.get(s), "{:.2f}", 1e3) for s in ("eager", *WAYS, "inductor")),
+            *(_figure(o.runs.get(system), "{:.2f}", 1e3) for system in runs),
         )
     return table
+
+
+def _ratios(each: Sequence[Outcome], peers: Sequence[str]) -> Iterator[str]:
+    """By way and other system: the geometric mean and the least of their time, relative to ours."""
+    for way in WAYS:
+        for peer in ("eager", *peers):
+            both = [o.runs[peer] / o.runs[way] for o in each if {peer, way} <= o.runs.keys()]
+            if both:
+                mean, ahead = geometric_mean(both), sum(ratio >= 1 for ratio in both)
+                yield (
+                    f"{peer} / {way}: {mean:.2f} in the mean, least {min(both):.2f}, "
+                    f"1 or more in {ahead} of {len(both)}"
+                )
 
 
 def _figure(value: float | None, form: str, scale: float = 1.0) -> str:
@@ -175,21 +189,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each system")
-    parser.add_argument("--inductor", action="store_true", help="measure Inductor, too")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=(), help="measure these, too")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     models = [m for m in zoo() if not options.words or {m.name, m.package} & set(options.words)]
 
     def ran(model: Model) -> Outcome:
-        return run(model, seconds=options.seconds, inductor=options.inductor)
+        return run(model, seconds=options.seconds, peers=options.peers)
 
     def lost(model: Model, reason: str) -> Outcome:
         return Outcome(model.name, model.package, failures=dict.fromkeys(WAYS, reason))
 
     each = outcomes(models, ran, lost, options.workers)
     out = console()
-    out.print(_table(each))
+    out.print(_table(each, options.peers))
     for o in each:
         for way, reason in o.failures.items():
             out.print(f"{o.name}, {way}: {reason}", highlight=False, markup=False)
@@ -197,6 +211,8 @@ def main() -> int:
             out.print(f"{o.name}: {message}", highlight=False, markup=False)
     for way in WAYS:
         out.print(f"{way}: {sum(o.agrees(way) for o in each)} of {len(each)} agree with torch")
+    for line in _ratios(each, options.peers):
+        out.print(line, highlight=False)
     if options.json:
         options.json.write_text(json.dumps([*map(asdict, each)], indent=1) + "\n")
     return int(not all(o.agrees(way) for o in each for way in WAYS))
