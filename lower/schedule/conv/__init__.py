@@ -18,12 +18,13 @@ from relax_egraph.lower.schedule.conv.images import are_large, of_image
 from relax_egraph.lower.schedule.conv.joined import joined
 from relax_egraph.lower.schedule.conv.match import match_convolution
 from relax_egraph.lower.schedule.conv.minimal_filters import Filter
+from relax_egraph.lower.schedule.conv.packing import packed
 from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Source, channels_last
 from relax_egraph.lower.schedule.conv.phases import by_phases
 from relax_egraph.lower.schedule.conv.planes import by_planes, sees_lines
 from relax_egraph.lower.schedule.conv.positions import by_positions, sees_positions
 from relax_egraph.lower.schedule.conv.results import Results
-from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
+from relax_egraph.lower.schedule.conv.rows import Target, by_rows
 from relax_egraph.lower.schedule.conv.subsample import is_subsampling, subsample
 from relax_egraph.lower.schedule.conv.winograd import by_tiles, fastest, transformed
 from relax_egraph.lower.schedule.inline import inline
@@ -65,7 +66,7 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     is_constant = _is_constant(c.weight.buffer, function, parts.before)
     filter = fastest(c, is_constant=is_constant, tolerance=tolerance)
     is_output = any(c.stage.buffer is b for b in function.outputs)
-    loops = _loops(c, rest, filter, names, is_output=is_output)
+    loops = _loops(c, rest, filter, names, is_constant=is_constant, is_output=is_output)
     if filter:
         function = replace(function, attrs={**function.attrs, FILTER: filter.name})
     before = [store_loops((s,), names, "parallel") for s in parts.before]
@@ -88,6 +89,7 @@ def _loops(
     filter: Filter | None,
     names: Names,
     *,
+    is_constant: bool,
     is_output: bool,
 ) -> _Loops:
     """The loops of the fastest schedule for `c`; `filter` is the fastest minimal filter, if any."""
@@ -106,7 +108,7 @@ def _loops(
     if is_product := not (c.is_transposed or is_depthwise(c) or filter):
         c = joined(c)
     if is_product and is_faster(c) and sees_planes(c):
-        weight, prepare = packed(c, names, as_planes=True)
+        weight, prepare = packed(c, names, in_blocks=not is_constant, as_planes=True)
         return _Loops([prepare], [by_bands(c, Source.of(c), weight, results, names)], [weight])
     if sees_lines(c, results):
         return _Loops((), [by_planes(c, results, names)], ())
@@ -125,10 +127,10 @@ def _loops(
         weight, prepare = transformed(c, filter, names)
         nest = by_tiles(c, filter, source, weight, results, names)
     elif is_faster(c):
-        weight, prepare = packed(c, names)
+        weight, prepare = packed(c, names, in_blocks=not is_constant)
         nest = by_bands(c, source, weight, results, names)
     else:
-        weight, prepare = packed(c, names)
+        weight, prepare = packed(c, names, in_blocks=not is_constant)
         merged = collapse(c.positions, [bare, *rest])
         of_rows = replace(results, values=merged.values)
         nest = by_rows(c, source, [Target(weight, of_rows)], merged, names)

@@ -124,20 +124,31 @@ class Panels:
             return Imm(self.width, "int64")
         return binary("min", self.width, from_dim(self.features) - panel * self.width)
 
+    def each_strip(
+        self, panel: TirExpr, body: Callable[[TirExpr, TirExpr, TirExpr], Stmt], names: Names
+    ) -> Stmt:
+        """A loop over the strips of a `panel`: `body` is of strip, first feature, and count."""
+        first = panel * self.width
+        if self.is_narrow:
+            return body(ZERO, first, self.columns(panel))
+        s = names.var("s")
+        count = as_expr(self.strip)
+        if not dims.divides(self.strip, self.features):
+            left = from_dim(self.features) - first - s * self.strip
+            count = binary("min", self.strip, left)
+        strips = (self.columns(panel) + (self.strip - 1)) // self.strip
+        return serial([(s, strips)], body(s, first + s * self.strip, count))
+
     def fill(
         self, panel: TirExpr, row: Callable[[TirExpr, TirVar, TirExpr], Stmt], names: Names
     ) -> Stmt:
         """Loops over the features of a `panel`: the body is `row` of strip, place and feature."""
-        s, j = names.var("s"), names.var("j")
-        feature = panel * self.width + s * self.strip + j
-        if self.is_narrow:
-            return along(j, self.columns(panel), row(ZERO, j, panel * self.width + j))
-        count = as_expr(self.strip)
-        if not dims.divides(self.strip, self.features):
-            left = from_dim(self.features) - panel * self.width - s * self.strip
-            count = binary("min", self.strip, left)
-        strips = (self.columns(panel) + (self.strip - 1)) // self.strip
-        return serial([(s, strips)], along(j, count, row(s, j, feature)))
+
+        def strip(s: TirExpr, first: TirExpr, count: TirExpr) -> Stmt:
+            return along(j, count, row(s, j, first + j))
+
+        j = names.var("j")
+        return self.each_strip(panel, strip, names)
 
 
 def turns(extent: Dim, prefix: str, names: Names) -> tuple[TirExpr, tuple[Axis, ...]]:

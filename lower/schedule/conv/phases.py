@@ -13,9 +13,10 @@ from math import gcd
 from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster
 from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
+from relax_egraph.lower.schedule.conv.packing import packed
 from relax_egraph.lower.schedule.conv.parts import Source, unflatten
 from relax_egraph.lower.schedule.conv.results import Results
-from relax_egraph.lower.schedule.conv.rows import Target, by_rows, packed
+from relax_egraph.lower.schedule.conv.rows import Target, by_rows
 from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, Collapse, store_loops
 from relax_egraph.lower.schedule.movement import nest

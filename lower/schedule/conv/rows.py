@@ -42,31 +42,6 @@ FEWEST_ROWS, MOST_ROWS = 24, 96
 """The minimal rows, to make use of a panel, and the maximal rows, to share the work."""
 
 
-def packed(c: Convolution, names: Names, *, as_planes: bool = False) -> tuple[Buffer, Stmt]:
-    """The weight as ``[group, panel, strip, *taps, channel, feature]``, and loops that pack it.
-
-    For data read `as_planes`, one plane for each channel, the channel precedes the last tap.
-    """
-    panels = Panels.of(c)
-    inner = (*c.taps, c.channels)
-    if as_planes:
-        inner = (*c.taps[:-1], c.channels, c.taps[-1])
-    shape = (c.groups, panels.count, panels.strips, *inner, panels.strip)
-    weight = Buffer(names.fresh("packed"), shape, "float32")
-    g, groups = turns(c.groups, "g", names)
-    p, across = turns(panels.count, "p", names)
-    taps, channel = [names.var("k") for _ in c.taps], names.var("c")
-    order = (*taps[:-1], channel, taps[-1]) if as_planes else (*taps, channel)
-
-    def row(s: TirExpr, j: TirVar, feature: TirExpr) -> Stmt:
-        element = c.weight_at(g * from_dim(c.features) + feature, channel, taps)
-        return store(weight[(g, p, s, *order, j)], element)
-
-    fill = panels.fill(p, row, names)
-    loops = zip(order, map(from_dim, inner), strict=True)
-    return weight, parallel((*groups, *across), serial([*loops], fill))
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """A `packed` weight to multiply rows with, and the stores of the products."""

@@ -119,6 +119,12 @@ def test_strides_dilations_and_paddings(
     )
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("taps", [(1, 1), (3, 3), (5, 7)])
+def test_weights_that_are_packed_in_blocks(taps: tuple[int, int], groups: int) -> None:
+    both_layouts((1, 19 * groups, 10, 9), (130 * groups, 19, *taps), strides=(2,), groups=groups)
+
+
 @pytest.mark.parametrize("extents", [(1, 1), (2, 3), (4, 7), (8, 8), (13, 5), (6, 60)])
 @pytest.mark.parametrize("padding", [(0,), (1,), (2, 0, 1, 1)])
 def test_minimal_filtering(extents: tuple[int, int], padding: tuple[int, ...]) -> None:
@@ -305,14 +311,15 @@ def test_channels_that_do_not_lie_side_by_side_are_transposed() -> None:
     first = convolution("conv2d", (1, 8, 9, 9), (72, 8, 5, 5))
     last = convolution("conv2d", (1, 9, 9, 8), (5, 5, 8, 72), **LAST)
 
-    assert calls(first) == ["transpose_32", "gemm_tile", "transpose_32"]
+    pack = "transpose_32"
+    assert calls(first) == [pack, "transpose_32", "gemm_tile", "transpose_32"]
     assert calls(last) == ["gemm_tile"]
 
 
 def test_few_features_are_multiplied_as_data_lie_whatever_is_last() -> None:
     first = convolution("conv2d", (1, 3, 20, 20), (40, 3, 5, 5), strides=(2,))
 
-    assert calls(first) == ["window_tile", "transpose_32"]
+    assert calls(first) == ["transpose_32", "window_tile", "transpose_32"]
 
 
 def test_places_that_windows_of_one_element_skip_are_left_out_first() -> None:
@@ -320,7 +327,7 @@ def test_places_that_windows_of_one_element_skip_are_left_out_first() -> None:
     narrow = convolution("conv2d", (2, 8, 20, 20), (72, 8, 1, 1), strides=(2,))
 
     assert calls(wide) == ["gemm_tile"]
-    assert calls(narrow) == ["transpose_32", "gemm_tile", "transpose_32"]
+    assert calls(narrow) == ["transpose_32", "transpose_32", "gemm_tile", "transpose_32"]
 
 
 def test_few_features_are_multiplied_where_data_lies() -> None:
@@ -402,7 +409,7 @@ def test_long_lines_are_no_bands() -> None:
         "conv2d", (1, 9, 9000, 16), (3, 3, 16, 32), padding=(1,), strides=(2,), **LAST
     )
 
-    assert calls(along_one)[1] == "window_tile"
+    assert calls(along_one)[2] == "window_tile"
     assert "rows0" in {b.name for b in allocated(along_one)}
     assert "rows0" in {b.name for b in allocated(long)}
 
