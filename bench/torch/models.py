@@ -187,7 +187,7 @@ def main() -> int:
     def lost(model: Model, reason: str) -> Outcome:
         return Outcome(model.name, model.package, failures=dict.fromkeys(WAYS, reason))
 
-    each = outcomes(models, ran, lost, options.workers)
+    each = outcomes(models, ran, lost, options.workers, lambda o: bool(o.failures))
     out = console()
     out.print(_table(each))
     for o in each:
