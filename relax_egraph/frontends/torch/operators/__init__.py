@@ -30,6 +30,7 @@ from relax_egraph.frontends.torch.operators import slicing as slicing
 from relax_egraph.frontends.torch.operators import sorting as sorting
 from relax_egraph.frontends.torch.operators import special as special
 from relax_egraph.frontends.torch.operators import striding as striding
+from relax_egraph.frontends.torch.operators import transformer as transformer
 from relax_egraph.frontends.torch.operators import unary as unary
 from relax_egraph.frontends.torch.operators import views as views
 from relax_egraph.frontends.torch.operators import writing as writing
