@@ -1,6 +1,6 @@
 """The importer: converts a program that ``torch.export`` returned to a module."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,10 +20,14 @@ from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.names import symbol_names
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.frontends.torch.tensors import array_of
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bare_symbols
+from relax_egraph.ir.assumptions import Range
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import PrimStructInfo
+from relax_egraph.passes.check_assumptions import range_checks
 
 
 def import_program(program: ExportedProgram) -> IRModule:
@@ -49,6 +53,7 @@ def import_program(program: ExportedProgram) -> IRModule:
         else:
             graph.values[node] = Constant(array_of(_weight(program, spec)))
     with graph.bb.function("main", [*params, *states]):
+        _check_ranges(program, graph, [*params, *states])
         graph.convert(list(program.graph.nodes), program.graph_module)
         graph.check()
         (output,) = (n for n in program.graph.nodes if n.op == "output")
@@ -67,6 +72,31 @@ def _parameter(name: str, value: Any, graph: Graph) -> Var:
     if isinstance(value, torch.SymInt):
         return Var(name, PrimStructInfo("int64", graph.symbols.dim(value)))
     raise ModelError(f"input {name!r} is of {type(value).__name__}, needs a tensor or an integer")
+
+
+_UNSTATED = 2
+"""The least size that torch takes for granted where the user names none; programs run below it."""
+
+
+def _check_ranges(program: ExportedProgram, graph: Graph, params: Sequence[Var]) -> None:
+    """Check the bounds that the user gave for sizes of `params`, which holds for all that follows.
+
+    Sizes that are functions of others are checked by those.
+    """
+    bound = set[str]().union(*(bare_symbols(p.struct_info) for p in params))
+    for symbol, limits in program.range_constraints.items():
+        if not symbol.is_Symbol:
+            continue
+        name = dims.text(graph.symbols.symbol(symbol.name))
+        if name not in bound:
+            continue
+        least = int(limits.lower) if limits.lower > _UNSTATED else 0
+        most = int(limits.upper) if limits.upper.is_Integer else None
+        for check in range_checks(name, Range(least, 1, most)):
+            cast = check.cast(f"{name}_in_range")
+            graph.bb.emit_match_cast(
+                cast.value, cast.struct_info, cast.var.name, refusal=cast.refusal
+            )
 
 
 def _value(param: Var) -> Any:
