@@ -20,7 +20,12 @@ def decompositions() -> Mapping[torch._ops.OperatorBase, Callable[..., Any]]:
     """
     others = {op: made for op, made in decomposition_table.items() if not _is_core(op)}
     known: dict[Any, Callable[..., Any]] = {**others, **default_decompositions()}
-    return {op: made for op, made in known.items() if converter_of(str(op)) is None}
+    kept = _WRITING | {op for op in known if converter_of(str(op)) is not None}
+    return {op: made for op, made in known.items() if op not in kept}
+
+
+_WRITING = {torch.ops.aten.complex.default}
+"""Operators that torch decomposes into writes to memory, which it then finds no input for."""
 
 
 def _is_core(op: torch._ops.OperatorBase) -> bool:

@@ -19,7 +19,7 @@ from relax_egraph.frontends.torch.decompositions import decompositions
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.names import symbol_names
 from relax_egraph.frontends.torch.symbols import Symbols
-from relax_egraph.frontends.torch.tensors import array_of
+from relax_egraph.frontends.torch.tensors import array_of, check_supported
 from relax_egraph.ir import dims
 from relax_egraph.ir.agreement import bare_symbols
 from relax_egraph.ir.assumptions import Range
@@ -33,6 +33,7 @@ from relax_egraph.passes.check_assumptions import range_checks
 def import_program(program: ExportedProgram) -> IRModule:
     """See `relax_egraph.from_torch`."""
     names = symbol_names(program)
+    _check_inputs(program)
     program = program.run_decompositions(dict(decompositions()))  # type: ignore[arg-type]
     graph = Graph(BlockBuilder(fitting=True), Symbols(names))
     mutated = set(program.graph_signature.buffers_to_mutate.values())
@@ -62,13 +63,21 @@ def import_program(program: ExportedProgram) -> IRModule:
     return module_of(graph.bb)
 
 
+def _check_inputs(program: ExportedProgram) -> None:
+    """Raise `ModelError` for inputs that torch cannot even decompose the program with."""
+    for node in program.graph.nodes:
+        value: Any = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(value, torch.Tensor):
+            try:
+                check_supported(value)
+            except ModelError as refusal:
+                raise ModelError(f"input {node.name!r}: {refusal}") from None
+
+
 def _parameter(name: str, value: Any, graph: Graph) -> Var:
     """The parameter for an input: a tensor, or an integer."""
     if isinstance(value, torch.Tensor):
-        try:
-            return Var(name, graph.info(value))
-        except ModelError as refusal:
-            raise ModelError(f"input {name!r}: {refusal}") from None
+        return Var(name, graph.info(value))
     if isinstance(value, torch.SymInt):
         return Var(name, PrimStructInfo("int64", graph.symbols.dim(value)))
     raise ModelError(f"input {name!r} is of {type(value).__name__}, needs a tensor or an integer")
