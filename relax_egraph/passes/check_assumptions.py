@@ -155,5 +155,5 @@ def _checks(assumptions: Assumptions) -> Iterator[Check]:
         wanted = dims.canonical(value)
         with braced():
             written = dims.text(wanted)
-        needed = f"{dims.text(wanted)}, which is {{{written}}}"
+        needed = f"{dims.text(wanted)}, which is {written}"
         yield Check(name, dims.symbol(name), wanted, _refusal(name, needed))
