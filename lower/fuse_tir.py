@@ -64,9 +64,8 @@ def fuse_tir(module: IRModule) -> IRModule:
 
 def _prim_func(module: IRModule, name: str, function: Function) -> PrimFunc:
     """The loop function of a primitive function, under the conditions it was chosen under."""
-    known = function.attrs.get("assume", ())
-    assert isinstance(known, tuple)
-    with assuming(parse(tuple(map(str, known)))):
+    known = str(function.attrs.get("assume", ""))
+    with assuming(parse(known.split(", ") if known else ())):
         if calls_loops(function):
             return merged_prim_func(module, name, function, fused_prim_func)
         return fused_prim_func(name, function)

@@ -123,9 +123,9 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
         seconds = float(f"{kernel.promise.seconds:.3g}")
         attributes |= {ANCHOR: kernel.promise.anchor, SECONDS: seconds}
     if known := active():
-        names = set[str]().union(*(symbols_of(source.struct_info) for source in kernel.inputs))
-        if texts := conditions(known.about(names)):
-            attributes["assume"] = texts
+        bound = set[str]().union(*(symbols_of(source.struct_info) for source in kernel.inputs))
+        if texts := conditions(known.about(bound)):
+            attributes["assume"] = ", ".join(texts)
     return Function(tuple(params), seq, body.struct_info, True, attributes)
 
 

@@ -46,16 +46,18 @@ def encoder_layer(node: Node) -> Expr:
 def multi_head_attention(node: Node) -> tuple[Expr, Expr]:
     """Attention with the projections around it, and its weights, by head or their mean."""
     operands = node["query"], node["key"], node["value"]
-    rows = [rows_of(node, x, node.integer("num_head")) for x in _projected(node, *operands)]
+    query, key, value = rows = [
+        rows_of(node, x, node.integer("num_head")) for x in _projected(node, *operands)
+    ]
     masking = _masking(node, operands[0])
     if node.flag("need_weights"):
-        heads = (swap_heads(node, x) for x in rows)
-        scores = in_parts(node, *heads, masking, None)
+        query, key, value = (swap_heads(node, x) for x in rows)
+        scores = in_parts(node, query, key, value, masking, None)
         attended, weights = swap_heads(node, scores.out), scores.shares
         if node.flag("average_attn_weights"):
             weights = node.emit("mean", weights, axis=(1,))
     else:
-        attended = in_one(node, *rows, masking, None)
+        attended = in_one(node, query, key, value, masking, None)
         weights = node.emit("zeros", ShapeExpr((0,)), dtype=dtype_of(attended))
     out = affine(node, joined(node, attended), node["proj_weight"], node["proj_bias"])
     return out, weights
