@@ -15,7 +15,7 @@ from torch.export.graph_signature import (
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.results import emit_results, module_of
-from relax_egraph.frontends.torch.decompositions import decompositions
+from relax_egraph.frontends.torch.decompositions import decomposed
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.names import symbol_names
 from relax_egraph.frontends.torch.symbols import Symbols
@@ -34,7 +34,7 @@ def import_program(program: ExportedProgram) -> IRModule:
     """See `relax_egraph.from_torch`."""
     names = symbol_names(program)
     _check_inputs(program)
-    program = program.run_decompositions(dict(decompositions()))  # type: ignore[arg-type]
+    program = decomposed(program)
     graph = Graph(BlockBuilder(fitting=True), Symbols(names))
     mutated = set(program.graph_signature.buffers_to_mutate.values())
     params, states = list[Var](), list[Var]()
