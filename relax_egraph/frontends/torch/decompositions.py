@@ -39,7 +39,6 @@ def _is_core(op: torch._ops.OperatorBase) -> bool:
     return isinstance(op, torch._ops.OpOverload) and torch.Tag.core in op.tags
 
 
-@_disable_prexisiting_fake_mode
 def decomposed(program: ExportedProgram) -> ExportedProgram:
     """`program` without what has no converter, where torch decomposes it.
 
@@ -48,7 +47,8 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     by themselves.
     """
     composites, others = _parts()
-    return _decompose_exported_program(
+    decompose: Any = _disable_prexisiting_fake_mode(_decompose_exported_program)
+    return decompose(
         program,
         cia_to_decomp=dict(composites),
         python_decomp_table=dict(others),
