@@ -117,8 +117,7 @@ class Graph:
             raise ModelError(f"its result: {refusal}") from None
         converter = converter_of(name)
         if converter is None:
-            is_quantized = name.startswith(_OF_QUANTIZED)
-            raise ModelError(QUANTIZED if is_quantized else "the operator is not supported")
+            raise ModelError(_lacking(node))
         made = converter(
             Node(
                 *(name, node.name, self._arguments(node), _metas(node), results),
@@ -172,6 +171,15 @@ class Graph:
         if isinstance(value, torch.SymInt):
             return self._number(value, "size")
         return value
+
+
+def _lacking(node: fx.Node) -> str:
+    """Why there is no converter for the overload that `node` calls."""
+    if _name(node).startswith(_OF_QUANTIZED):
+        return QUANTIZED
+    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        return "it draws random numbers, needs them as an input"
+    return "the operator is not supported"
 
 
 _OF_QUANTIZED = ("aten.quantize_per_", "aten.dequantize.", "quantized.")

@@ -45,6 +45,10 @@ BAD: Mapping[str, Bad] = {
         lambda x: torch.linalg.svdvals(x) + torch.linalg.svdvals(x * 2),
         ("aten._linalg_svd.default: the operator is not supported (2 times)",),
     ),
+    "random numbers": Bad(
+        lambda x: (x + torch.rand_like(x)) * 0,
+        ("aten.rand_like.default: it draws random numbers, needs them as an input",),
+    ),
     "complex numbers": Bad(
         lambda x: torch.complex(x, x).abs() * 2,
         (f"aten.complex.default: its result: {COMPLEX}",),
