@@ -156,6 +156,19 @@ def test_sizes_that_data_decide_are_computed_by_the_run(name: str) -> None:
         torch.testing.assert_close(result, LATE[name](x))
 
 
+def test_rows_are_repeated_by_counts_that_are_not_negative() -> None:
+    def repeated(x: Any) -> Any:
+        return x.repeat_interleave(x[0].long() - 2, dim=0)
+
+    program = torch.export.export(_Module(repeated), (X + 1,), strict=False)
+    machine = rx.VirtualMachine(rx.build(rx.optimize(rx.from_torch(program))), num_threads=1)
+
+    result = torch.from_dlpack(machine["main"](X + 1))
+    torch.testing.assert_close(result, repeated(X + 1))
+    with pytest.raises(RunError, match="repeats can not be negative"):
+        machine["main"](X)
+
+
 def test_a_negative_element_is_no_size() -> None:
     program = torch.export.export(_Module(LATE["an element as a size"]), (X,), strict=False)
     machine = rx.VirtualMachine(rx.build(rx.optimize(rx.from_torch(program))), num_threads=1)
