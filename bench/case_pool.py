@@ -2,9 +2,13 @@
 
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 TIME_LIMIT = 120.0
 """The seconds that a case may take."""
@@ -20,11 +24,24 @@ def outcomes(
     run: Callable[[Case], Outcome],
     lost: Callable[[Case, str], Outcome],
     workers: int,
+    failed: Callable[[Outcome], bool],
 ) -> list[Outcome]:
     """What `run` returns of each of `cases`, in order.
 
     `lost` is the outcome of a case whose process died, or that takes too long: it gets the reason.
+    Standard error shows how many are done, and how many of those have `failed`.
     """
+    with _progress(len(cases)) as ended:
+        return _outcomes(cases, run, lost, workers, lambda outcome: ended(failed(outcome)))
+
+
+def _outcomes(
+    cases: Sequence[Case],
+    run: Callable[[Case], Outcome],
+    lost: Callable[[Case, str], Outcome],
+    workers: int,
+    ended: Callable[[Outcome], None],
+) -> list[Outcome]:
     waiting, found = list(reversed(range(len(cases)))), dict[int, Outcome]()
     running: list[_Worker[Case, Outcome]] = []
     while waiting or running:
@@ -38,12 +55,36 @@ def outcomes(
             result, reason = end
             number = worker.number
             found[number] = lost(cases[number], reason) if reason else result
+            ended(found[number])
             if not waiting or not worker.give(waiting[-1]):
                 running.remove(worker)
                 worker.process.kill()
             else:
                 waiting.pop()
     return [found[number] for number in range(len(cases))]
+
+
+_NOTED = 20
+"""How many lines of progress there are where standard error is not a terminal."""
+
+
+@contextmanager
+def _progress(total: int) -> Generator[Callable[[bool], None]]:
+    """Show a bar; the yielded function is called at the end of each case: whether it failed."""
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    done = failures = 0
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("0 failed", total=total)
+
+        def ended(is_failure: bool) -> None:
+            nonlocal done, failures
+            done, failures = done + 1, failures + is_failure
+            progress.update(task, advance=1, description=f"{failures} failed")
+            if not console.is_terminal and done * _NOTED // total > (done - 1) * _NOTED // total:
+                console.print(f"{done} of {total} cases, {failures} failed")
+
+        yield ended
 
 
 def _work(channel: Connection, cases: Sequence[Any], run: Callable[[Any], Any]) -> None:

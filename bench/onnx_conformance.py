@@ -63,7 +63,7 @@ def _difference(case: Any, model: Any) -> str:
 
 def run(chosen: Sequence[Any], workers: int) -> list[Outcome]:
     """The outcomes of `chosen`, in order."""
-    return outcomes(chosen, outcome, _lost, workers)
+    return outcomes(chosen, outcome, _lost, workers, lambda o: bool(o.reason))
 
 
 def _lost(case: Any, reason: str) -> Outcome:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from relax_egraph.errors import NotLowerable
+from relax_egraph.ir.assumptions import assuming, parse
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import (
     Call,
@@ -62,9 +63,12 @@ def fuse_tir(module: IRModule) -> IRModule:
 
 
 def _prim_func(module: IRModule, name: str, function: Function) -> PrimFunc:
-    if calls_loops(function):
-        return merged_prim_func(module, name, function, fused_prim_func)
-    return fused_prim_func(name, function)
+    """The loop function of a primitive function, under the conditions it was chosen under."""
+    known = str(function.attrs.get("assume", ""))
+    with assuming(parse(known.split(", ") if known else ())):
+        if calls_loops(function):
+            return merged_prim_func(module, name, function, fused_prim_func)
+        return fused_prim_func(name, function)
 
 
 def _merged_only(module: IRModule, fused: Collection[str]) -> set[str]:
@@ -88,8 +92,12 @@ def fused_prim_func(name: str, function: Function) -> PrimFunc:
     inputs, results = _Fuser(name).evaluate(function)
     parameters = [t for t in inputs if isinstance(t, te.Tensor)]
     outputs = computed([t for t in results if isinstance(t, te.Tensor)])
-    attrs = {key: value for key, value in function.attrs.items() if key != "primitive"}
+    attrs = {key: value for key, value in function.attrs.items() if key not in _DONE}
     return te.create_prim_func(*parameters, *inline_injective(outputs), attrs=attrs)
+
+
+_DONE = ("primitive", "assume")
+"""Attributes that loop functions do not keep."""
 
 
 class _Fuser(FusedBody):

@@ -201,7 +201,7 @@ def main() -> int:
     def lost(model: Model, reason: str) -> Outcome:
         return Outcome(model.name, model.package, failures=dict.fromkeys(WAYS, reason))
 
-    each = outcomes(models, ran, lost, options.workers)
+    each = outcomes(models, ran, lost, options.workers, lambda o: bool(o.failures))
     out = console()
     out.print(_table(each, options.peers))
     for o in each:

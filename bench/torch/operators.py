@@ -2,7 +2,8 @@
 
 Run from the top of the repository:
 ``python -m bench.torch.operators [WORDS] [--dtypes DTYPES] [--samples N] [--json FILE]``.
-Each sample is exported, imported, optimized, built, run and compared with torch.
+Each sample is exported, imported, optimized, built, run and compared with torch, in what torch
+defines of its result.
 """
 
 import argparse
@@ -22,10 +23,8 @@ from torch.utils import _pytree as pytree
 
 import relax_egraph as rx
 from bench.case_pool import outcomes
+from bench.torch.defined import difference
 from relax_egraph.errors import ModelError, RelaxEgraphError
-
-RELATIVE, ABSOLUTE = 1e-4, 1e-5
-"""How far results in float32 may be off: sums have another order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def _outcome(op: Any, sample: Any) -> tuple[bool, str] | None:
     expected = (expected, [own[names.index(name)] for name in mutated])
     core = _is_core(lowered)
     try:
-        return core, _difference(exported, inputs, expected)
+        return core, difference(op.name, sample, _results(exported, inputs), _leaves(expected))
     except ModelError as refusal:
         return core, str(refusal).splitlines()[-1].strip().rpartition(": ")[0] or str(refusal)
     except (RelaxEgraphError, Exception) as error:
@@ -139,25 +138,15 @@ def _is_core(program: Any) -> bool:
     return not random and all(torch.Tag.core in t.tags for t in overloads)
 
 
-def _difference(exported: Any, inputs: Sequence[torch.Tensor], expected: Any) -> str:
-    module = rx.from_torch(exported)
-    machine = rx.VirtualMachine(rx.build(rx.optimize(module)), num_threads=1)
+def _results(exported: Any, inputs: Sequence[torch.Tensor]) -> list[Any]:
+    machine = rx.VirtualMachine(rx.build(rx.optimize(rx.from_torch(exported))), num_threads=1)
     results = machine["main"](*inputs)
-    flat = [leaf for leaf in pytree.tree_leaves(expected) if leaf is not None]
-    own = list(results) if isinstance(results, tuple) else [results]
-    if len(own) != len(flat):
-        return f"{len(own)} results instead of {len(flat)}"
-    for result, want in zip(own, flat, strict=True):
-        if not isinstance(want, torch.Tensor):
-            continue
-        got = torch.from_dlpack(result) if isinstance(result, np.ndarray) else torch.tensor(result)
-        try:
-            torch.testing.assert_close(
-                got, want.detach(), rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True, check_stride=False
-            )
-        except AssertionError as error:
-            return "wrong result: " + " ".join(str(error).split())[:200]
-    return ""
+    each = results if isinstance(results, tuple) else (results,)
+    return [torch.from_dlpack(r) if isinstance(r, np.ndarray) else torch.tensor(r) for r in each]
+
+
+def _leaves(results: Any) -> list[Any]:
+    return [leaf for leaf in pytree.tree_leaves(results) if leaf is not None]
 
 
 def _lost(case: Case, reason: str) -> list[Outcome]:
@@ -192,7 +181,8 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     chosen = cases(options.words, options.dtypes, options.samples)
-    each = [o for some in outcomes(chosen, run, _lost, options.workers) for o in some]
+    every = outcomes(chosen, run, _lost, options.workers, lambda some: any(o.reason for o in some))
+    each = [o for some in every for o in some]
     report = reported(each)
     for failure in report["failures"]:
         kind = "core" if failure["core"] else "    "

@@ -72,6 +72,19 @@ def parse(texts: Sequence[str], among: Sequence[Set[str]] | None = None) -> Assu
         return known.assumptions(written)
 
 
+def conditions(known: Assumptions) -> tuple[str, ...]:
+    """The ranges of symbols in `known`, as conditions."""
+    texts: list[str] = []
+    for name, r in known.ranges:
+        if r.least:
+            texts.append(f"{name} >= {r.least}")
+        if r.most is not None:
+            texts.append(f"{name} <= {r.most}")
+        if r.step > 1:
+            texts.append(f"{name} % {r.step} == {r.least % r.step}")
+    return tuple(texts)
+
+
 def _read(source: _Text, among: Sequence[Set[str]] | None) -> Iterator[_Condition]:
     try:
         tree = parsed_expression(source.text)

@@ -13,7 +13,10 @@ from relax_egraph.ir.walk import bindings_of
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A `condition` on sizes that an `operator` needs of its `operand`; `function` checks it."""
+    """A `condition` on sizes that an `operator` needs of its `operand`; `function` checks it.
+
+    For what the program checks of itself, the operator is "a check".
+    """
 
     function: str
     condition: str
@@ -32,7 +35,8 @@ def demands_of(module: IRModule) -> tuple[Demand, ...]:
     first: dict[tuple[str, str], Demand] = {}
     for name, function in module.relax_functions():
         for cast in _refusing(function.body):
-            operator = cast.refusal.removeprefix("R.").partition(" ")[0]
+            named, _, _ = cast.refusal.partition(" ")
+            operator = named[2:] if named.startswith("R.") else "a check"
             operand = cast.value.name if isinstance(cast.value, Var) else "shape"
             for old, new in _changed(cast):
                 text = condition(old, new)

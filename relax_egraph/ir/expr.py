@@ -240,7 +240,8 @@ class Function(Shown):
     Attributes in use: ``primitive`` (the body is to become one kernel),
     ``private`` (not callable from outside the module), ``tir_var_upper_bound`` (pairs of a symbol
     and its upper bound, for the memory plan), ``tolerance`` (the error that results may have),
-    ``anchor`` and ``seconds`` (the schedule and the price that extraction chose for the kernel).
+    ``anchor`` and ``seconds`` (the schedule and the price that extraction chose for the kernel),
+    ``assume`` (conditions on sizes that its callers have checked, and that the kernel needs).
     """
 
     params: tuple[Var, ...]

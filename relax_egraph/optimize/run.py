@@ -35,7 +35,11 @@ from relax_egraph.passes import (
     share_constants,
 )
 from relax_egraph.passes.analyses.upper_bounds import upper_bounds
-from relax_egraph.passes.check_assumptions import bound_symbols, check_assumptions
+from relax_egraph.passes.check_assumptions import (
+    assumed_behind,
+    bound_symbols,
+    check_assumptions,
+)
 from relax_egraph.passes.fold_constant import store_broadcasts
 
 CLEAN_UP = Sequential(
@@ -72,7 +76,9 @@ def optimize(module: IRModule, session: Session) -> IRModule:
     is what they say of themselves, ``R.func_attr({"tolerance": 0.02})``, else 0: nothing is lost.
 
     `assume` are conditions on symbols of parameters, ``"n >= 1"`` or ``"s % 8 == 0"``:
-    the result is right where they hold, and checks that they do.  `hints` say at which sizes of
+    the result is right where they hold, and checks that they do.  Bounds of symbols that a function
+    itself checks first, ``R.match_cast(R.shape([max(512, n)]), R.Shape((512,)), refusal=...)``, are
+    known, as well.  `hints` say at which sizes of
     symbols programs are compared.  A symbol without one has the geometric mean of the sizes that
     it may have: 64 if nothing is known of it.  Reports say which sizes were so assumed.
 
@@ -121,7 +127,7 @@ def _run(module: IRModule, session: Session) -> Explanation:
     planner = Planner(prepared, RegionOptimizer(prepared, session), narrowing)
     plans: dict[str, dict[Case, Plan]] = {}
     for name, function in functions.items():
-        about, bounds = known.about(symbols[name]), upper_bounds(name, function)
+        about, bounds = assumed_behind(function, known), upper_bounds(name, function)
         with assuming(about):
             plans[name] = {
                 case: planner.plan(name, function, Sizing(session.hints or {}, case, about, bounds))

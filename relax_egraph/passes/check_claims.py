@@ -38,7 +38,7 @@ from relax_egraph.ir.struct_info import (
 )
 from relax_egraph.ir.walk import is_leaf
 from relax_egraph.passes.analyses.needed_dims import may_fail
-from relax_egraph.passes.check_assumptions import bound_symbols
+from relax_egraph.passes.check_assumptions import assumed_behind
 from relax_egraph.passes.infra import Pass
 
 
@@ -52,7 +52,7 @@ def check_claims_assuming(assumptions: Assumptions) -> Pass:
         functions: dict[str, BaseFunc] = dict(module.functions)
         for name, function in module.relax_functions():
             if not function.attrs.get("primitive"):
-                known = assumptions.about(bound_symbols(function))
+                known = assumed_behind(function, assumptions)
                 with assuming(known):
                     functions[name] = _Checker(name, module, known).function(function)
         changed = any(functions[name] is not f for name, f in module.functions.items())

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.ir import dims
+from relax_egraph.ir.assumptions import Assumptions, assuming
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import is_integer
 from relax_egraph.ir.expr import (
@@ -24,6 +25,7 @@ from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.passes.check_assumptions import assumed_behind
 from relax_egraph.passes.infra import function_pass
 
 MOST_STEPS = 64
@@ -34,12 +36,14 @@ MOST_STEPS = 64
 def drop_proven_checks(function: Function, _: IRModule) -> Function:
     """Replace ``R.check_indices`` by its operand where no index can be out of bounds.
 
+    Bounds of sizes that the function checks first are known.
+
     i = R.argmax(x, axis=1)                        # x: (n, 10)
     j = R.check_indices(i, R.shape([10]), axes=[0])
     -->
     i = R.argmax(x, axis=1)
     """
-    changed = _Prover().visit_expr(function)
+    changed = _Prover(assumed_behind(function, Assumptions())).visit_expr(function)
     assert isinstance(changed, Function)
     return changed
 
@@ -67,12 +71,19 @@ _ANY = Range()
 
 
 class _Prover(ExprMutator):
+    """Drops checks behind which the assumptions `known` hold."""
+
+    def __init__(self, known: Assumptions) -> None:
+        super().__init__()
+        self._known = known
+
     def visit_call(self, call: Call) -> Expr:
         visited = super().visit_call(call)
         match visited:
             case Call(op=Op(name="check_indices"), args=(indices, shape)):
                 least = None if visited.attrs.get("from_end", True) else 0
-                is_proven = self._is_proven(indices, shape, visited.attrs["axes"], least)
+                with assuming(self._known):
+                    is_proven = self._is_proven(indices, shape, visited.attrs["axes"], least)
                 return indices if is_proven else visited
             case _:
                 return visited

@@ -9,6 +9,8 @@ import relax_egraph as rx
 from relax_egraph.errors import RunError, SaturationError
 from relax_egraph.ir.assumptions import parse
 from relax_egraph.ir.evaluate import evaluate
+from relax_egraph.ir.expr import Function, MatchCast
+from relax_egraph.ir.walk import bindings_of
 from relax_egraph.passes.check_assumptions import check_assumptions
 
 ROUND = rx.parse("""
@@ -74,48 +76,84 @@ def test_what_is_assumed_is_checked_when_the_program_runs() -> None:
 
     x = np.ones((2, 16), "float32")
     np.testing.assert_allclose(main(x), np.exp(x), rtol=1e-6)
-    for shape, said in [((2, 9), "assumed_s"), ((0, 8), "assumed_n"), ((3, 8), "assumed_n1")]:
-        with pytest.raises(RunError, match=f"main: match_cast {said}: expected"):
+    for shape, said in [
+        ((2, 9), "the dimension s is 9, needs s % 8 == 0"),
+        ((0, 8), "the dimension n is 0, needs 1 or more"),
+        ((3, 8), "the dimension n is 3, needs 2 or less"),
+    ]:
+        with pytest.raises(RunError, match=said):
             main(np.ones(shape, "float32"))
 
 
 @pytest.mark.parametrize(
-    ("texts", "checks"),
+    ("texts", "checks", "refusals"),
     [
-        (["n >= 1"], ["R.match_cast(R.shape([min(1, n)]), R.Shape((1,)))"]),
-        (["n <= 8"], ["R.match_cast(R.shape([max(8, n)]), R.Shape((8,)))"]),
+        (["n >= 1"], ["R.Shape((min(1, n),)) as R.Shape((1,))"], ["n is {n}, needs 1 or more"]),
+        (["n <= 8"], ["R.Shape((max(8, n),)) as R.Shape((8,))"], ["n is {n}, needs 8 or less"]),
         (
             ["n == 8"],
             [
-                "R.match_cast(R.shape([n]), R.Shape((8,)))",
-                'R.match_cast(x, R.Tensor((8, s), "float32"))',
+                "R.Shape((n,)) as R.Shape((8,))",
+                'R.Tensor((n, s), "float32") as R.Tensor((8, s), "float32")',
             ],
+            ["n is {n}, needs 8"],
         ),
-        (["s % 8 == 3"], ["R.match_cast(R.shape([s % 8]), R.Shape((3,)))"]),
+        (
+            ["s % 8 == 3"],
+            ["R.Shape((s % 8,)) as R.Shape((3,))"],
+            ["s is {s}, needs s % 8 == 3"],
+        ),
         (
             ["s == 2*n"],
             [
-                "R.match_cast(R.shape([s]), R.Shape((n * 2,)))",
-                'R.match_cast(x, R.Tensor((n, n * 2), "float32"))',
+                "R.Shape((s,)) as R.Shape((n * 2,))",
+                'R.Tensor((n, s), "float32") as R.Tensor((n, n * 2), "float32")',
             ],
+            ["s is {s}, needs n * 2, which is {n * 2}"],
         ),
         (
             ["s % 8 == 3", "s >= 4"],
-            [
-                "R.match_cast(R.shape([s % 8]), R.Shape((3,)))",
-                "R.match_cast(R.shape([min(11, s)]), R.Shape((11,)))",
-            ],
+            ["R.Shape((s % 8,)) as R.Shape((3,))", "R.Shape((min(11, s),)) as R.Shape((11,))"],
+            ["s is {s}, needs s % 8 == 3", "s is {s}, needs 11 or more"],
         ),
-        (["q >= 1", "s == q"], []),
+        (["q >= 1", "s == q"], [], []),
     ],
 )
 def test_a_function_begins_with_a_check_of_what_is_assumed_of_its_symbols(
-    texts: list[str], checks: list[str]
+    texts: list[str], checks: list[str], refusals: list[str]
 ) -> None:
     checked = check_assumptions(parse(texts))(ROUND)
 
-    lines = checked.script().splitlines()
-    assert [line.split(" = ")[1] for line in lines if "match_cast" in line] == checks
+    function = checked["main"]
+    assert isinstance(function, Function)
+    casts = [b for b in bindings_of(function.body) if isinstance(b, MatchCast)]
+    assert [f"{c.value.struct_info} as {c.struct_info}" for c in casts] == checks
+    assert [c.refusal for c in casts if c.refusal] == [f"the dimension {r}" for r in refusals]
+
+
+CHECKED = rx.parse("""
+@R.function
+def main(x: R.Tensor(("n",), "float32")):
+    n = T.int64()
+    least = R.match_cast(R.shape([min(4, n)]), R.Shape((4,)), refusal="n is {n}, needs 4 or more")
+    with R.dataflow():
+        lv0 = R.strided_slice(x, [0], R.shape([0]), R.shape([4]))
+        lv1 = R.strided_slice(x, [0], R.shape([4]), R.shape([n]))
+        gv0 = R.concat((lv0, lv1))
+        R.output(gv0)
+    return gv0
+""")
+
+
+def test_bounds_that_a_function_checks_first_are_known() -> None:
+    best = rx.optimize(CHECKED)
+
+    assert "R.concat" not in operators(best, "main")
+    x = np.arange(6, dtype="float32")
+    np.testing.assert_array_equal(evaluate(best, "main", x), x)
+    for program in (CHECKED, best):
+        with pytest.raises(RunError, match="n is 3, needs 4 or more"):
+            evaluate(program, "main", x[:3])
 
 
 SUM = rx.parse("""
@@ -142,7 +180,7 @@ def test_what_is_equal_under_an_assumption_is_compiled_as_such(assume: list[str]
     assert "relax.run" not in executable.as_text()
     main = rx.VirtualMachine(executable)["main"]
     np.testing.assert_allclose(main(x, y), expected, rtol=1e-6)
-    with pytest.raises(RunError, match=r"main: match_cast assumed_n: expected R\.Shape"):
+    with pytest.raises(RunError, match="the dimension n is 4, needs "):
         main(x[:4], y)
 
 

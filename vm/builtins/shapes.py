@@ -104,7 +104,8 @@ def tensor_to_shape(x: Any) -> tuple[int, ...]:
     extents = tuple[int, ...](x.tolist())
     if min(extents, default=0) < 0:
         raise RunError(
-            f"R.tensor_to_shape of {describe(x)}: the elements are no extents of a shape"
+            f"R.tensor_to_shape of {describe(x)}: the elements are no extents of a shape: "
+            f"{x.tolist()}"
         )
     return extents
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.assumptions import Assumptions, active, conditions
 from relax_egraph.ir.expr import (
     Attr,
     Binding,
@@ -32,26 +33,31 @@ AddFunction = Callable[[Function, str], GlobalVar]
 """A callback that adds a function to the module under a unique name, and returns that name."""
 
 
+_Known = tuple[Kernel, Assumptions | None]
+
+
 class FusedFunctions:
-    """The fused functions of a module, one for each distinct kernel."""
+    """The fused functions of a module, one for each distinct kernel and what it assumes."""
 
     def __init__(self, add: AddFunction) -> None:
         self._add = add
-        self._function: dict[Kernel, Function] = {}
-        self._name: dict[Kernel, GlobalVar] = {}
+        self._function: dict[_Known, Function] = {}
+        self._name: dict[_Known, GlobalVar] = {}
 
     def function(self, kernel: Kernel, names: Sequence[str]) -> Function:
         """The function that computes `kernel`; `names` are for its parameters if it is new."""
-        if kernel not in self._function:
-            self._function[kernel] = kernel_function(kernel, names)
-        return self._function[kernel]
+        key = kernel, active()
+        if key not in self._function:
+            self._function[key] = kernel_function(kernel, names)
+        return self._function[key]
 
     def name(self, kernel: Kernel) -> GlobalVar:
         """The name of the kernel's function in the module, to which it is added at first use."""
-        if kernel not in self._name:
-            function = self._function[kernel]
-            self._name[kernel] = self._add(function, _name_of(function))
-        return self._name[kernel]
+        key = kernel, active()
+        if key not in self._name:
+            function = self._function[key]
+            self._name[key] = self._add(function, _name_of(function))
+        return self._name[key]
 
 
 _MOST_PARTS = 6
@@ -116,6 +122,10 @@ def kernel_function(kernel: Kernel, names: Sequence[str]) -> Function:
     if kernel.promise:
         seconds = float(f"{kernel.promise.seconds:.3g}")
         attributes |= {ANCHOR: kernel.promise.anchor, SECONDS: seconds}
+    if known := active():
+        bound = set[str]().union(*(symbols_of(source.struct_info) for source in kernel.inputs))
+        if texts := conditions(known.about(bound)):
+            attributes["assume"] = ", ".join(texts)
     return Function(tuple(params), seq, body.struct_info, True, attributes)
 
 

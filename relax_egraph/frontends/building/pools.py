@@ -103,6 +103,7 @@ def max_with_indices(
                 ShapeExpr(end),
                 axes=axes,
                 strides=moves.strides,
+                assume_inbound=True,
             )
             for e in (data, places)
         )

@@ -1,6 +1,5 @@
 """The importer: converts a program that ``torch.export`` returned to a module."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -17,15 +16,19 @@ from torch.export.graph_signature import (
 
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.results import emit_results, module_of
-from relax_egraph.frontends.torch.decompositions import decompositions
+from relax_egraph.frontends.torch.decompositions import decomposed
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.names import symbol_names
 from relax_egraph.frontends.torch.symbols import Symbols
-from relax_egraph.frontends.torch.tensors import array_of
+from relax_egraph.frontends.torch.tensors import array_of, check_supported
+from relax_egraph.ir import dims
+from relax_egraph.ir.agreement import bare_symbols
+from relax_egraph.ir.assumptions import Range
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.struct_info import PrimStructInfo
+from relax_egraph.passes.check_assumptions import range_checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Opened:
 
     def convert(self) -> None:
         """Convert all nodes in the open function; raises `ModelError` with all problems."""
+        _check_ranges(self.program, self.graph, (*self.params, *self.states))
         self.graph.convert(list(self.program.graph.nodes), self.program.graph_module)
         self.graph.check()
 
@@ -74,9 +78,8 @@ def import_program(program: ExportedProgram) -> IRModule:
 def open_program(program: ExportedProgram) -> Opened:
     """`program`, decomposed, with its inputs and weights as values of a graph."""
     names = symbol_names(program)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # torch warns of itself
-        program = program.run_decompositions(dict(decompositions()))  # type: ignore[arg-type]
+    _check_inputs(program)
+    program = decomposed(program)
     graph = Graph(BlockBuilder(fitting=True), Symbols(names))
     mutated = set(program.graph_signature.buffers_to_mutate.values())
     params, states = list[Var](), list[Var]()
@@ -102,16 +105,49 @@ def inputs_of(program: ExportedProgram) -> Iterator[tuple[torch.fx.Node, InputSp
             yield node, specs[node.name]
 
 
+def _check_inputs(program: ExportedProgram) -> None:
+    """Raise `ModelError` for inputs that torch cannot even decompose the program with."""
+    for node in program.graph.nodes:
+        value: Any = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(value, torch.Tensor):
+            try:
+                check_supported(value)
+            except ModelError as refusal:
+                raise ModelError(f"input {node.name!r}: {refusal}") from None
+
+
 def _parameter(name: str, value: Any, graph: Graph) -> Var:
     """The parameter for an input: a tensor, or an integer."""
     if isinstance(value, torch.Tensor):
-        try:
-            return Var(name, graph.info(value))
-        except ModelError as refusal:
-            raise ModelError(f"input {name!r}: {refusal}") from None
+        return Var(name, graph.info(value))
     if isinstance(value, torch.SymInt):
         return Var(name, PrimStructInfo("int64", graph.symbols.dim(value)))
     raise ModelError(f"input {name!r} is of {type(value).__name__}, needs a tensor or an integer")
+
+
+_UNSTATED = 2
+"""The least size that torch takes for granted where the user names none; programs run below it."""
+
+
+def _check_ranges(program: ExportedProgram, graph: Graph, params: Sequence[Var]) -> None:
+    """Check the bounds that the user gave for sizes of `params`, which holds for all that follows.
+
+    Sizes that are functions of others are checked by those.
+    """
+    bound = set[str]().union(*(bare_symbols(p.struct_info) for p in params))
+    for symbol, limits in program.range_constraints.items():
+        if not symbol.is_Symbol:
+            continue
+        name = dims.text(graph.symbols.symbol(symbol.name))
+        if name not in bound:
+            continue
+        least = int(limits.lower) if limits.lower > _UNSTATED else 0
+        most = int(limits.upper) if limits.upper.is_Integer else None
+        for check in range_checks(name, Range(least, 1, most)):
+            cast = check.cast(f"{name}_in_range")
+            graph.bb.emit_match_cast(
+                cast.value, cast.struct_info, cast.var.name, refusal=cast.refusal
+            )
 
 
 def _value(param: Var) -> Any:

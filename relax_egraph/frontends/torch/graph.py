@@ -19,7 +19,7 @@ from relax_egraph.frontends.torch.node import Argument, Node
 from relax_egraph.frontends.torch.registry import converter_of
 from relax_egraph.frontends.torch.symbolic_numbers import number_of
 from relax_egraph.frontends.torch.symbols import Symbols
-from relax_egraph.frontends.torch.tensors import array_of, check_supported, dtype_of
+from relax_egraph.frontends.torch.tensors import QUANTIZED, array_of, check_supported, dtype_of
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import Constant, Expr
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
@@ -110,13 +110,15 @@ class Graph:
         return Node("", name, {}, {}, (), self.bb, self.symbols)
 
     def _convert(self, node: fx.Node) -> Argument:
-        name = _name(node)
+        name, meta = _name(node), node.meta.get("val")
+        metas: Sequence[Any] = meta if isinstance(meta, tuple | list) else (meta,)
+        try:
+            results = tuple(self.info(m) if isinstance(m, torch.Tensor) else None for m in metas)
+        except ModelError as refusal:
+            raise ModelError(f"its result: {refusal}") from None
         converter = converter_of(name)
         if converter is None:
-            raise ModelError("the operator is not supported")
-        meta: Any = node.meta.get("val")
-        metas: Sequence[Any] = meta if isinstance(meta, tuple | list) else (meta,)
-        results = tuple(self.info(m) if isinstance(m, torch.Tensor) else None for m in metas)
+            raise ModelError(_lacking(node))
         made = converter(
             Node(
                 *(name, node.name, self._arguments(node), _metas(node), results),
@@ -170,6 +172,19 @@ class Graph:
         if isinstance(value, torch.SymInt):
             return self._number(value, "size")
         return value
+
+
+def _lacking(node: fx.Node) -> str:
+    """Why there is no converter for the overload that `node` calls."""
+    if _name(node).startswith(_OF_QUANTIZED):
+        return QUANTIZED
+    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        return "it draws random numbers, needs them as an input"
+    return "the operator is not supported"
+
+
+_OF_QUANTIZED = ("aten.quantize_per_", "aten.dequantize.", "quantized.")
+"""Operators of quantized tensors, for which torch's tensors without elements have other dtypes."""
 
 
 def said(problems: Mapping[fx.Node, str]) -> list[str]:

@@ -12,9 +12,16 @@ from relax_egraph.ir.dtypes import DTYPES
 Array: TypeAlias = npt.NDArray[Any]
 
 
+QUANTIZED = "its tensor is quantized, needs its integers and scale: x.int_repr(), x.q_scale()"
+
+
 def dtype_of(dtype: torch.dtype) -> str:
     """Our name of `dtype`; raises `ModelError` if there is none, as for complex numbers."""
     name = str(dtype).removeprefix("torch.")
+    if dtype.is_complex:
+        raise ModelError(f"it is a tensor of {name}, needs real numbers: torch.view_as_real(x)")
+    if name.startswith(("qint", "quint")):
+        raise ModelError(QUANTIZED)
     if name not in DTYPES:
         raise ModelError(f"tensors of {name} are not supported")
     return name
@@ -27,8 +34,6 @@ def check_supported(value: torch.Tensor) -> None:
         raise ModelError(f"it is a tensor of layout {layout}, needs a strided one: x.to_dense()")
     if value.device.type != "cpu":
         raise ModelError(f"it is on the device {value.device}, needs the CPU")
-    if value.is_quantized:
-        raise ModelError("it is a quantized tensor, needs an integer tensor and its scale")
     dtype_of(value.dtype)
 
 

@@ -48,7 +48,7 @@ def _shape_to_tensor(shape: tuple[int, ...]) -> Array:
 
 def _tensor_to_shape(tensor: Array) -> tuple[int, ...]:
     if tensor.ndim != 1 or (tensor < 0).any():
-        raise ValueError("the elements are no extents of a shape")
+        raise ValueError(f"the elements are no extents of a shape: {tensor.tolist()}")
     return tuple(map(int, tensor))
 
 

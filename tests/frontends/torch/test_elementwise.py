@@ -45,10 +45,19 @@ def test_logarithm_and_exponential_near_zero() -> None:
 
 def test_error_function_and_hypotenuse() -> None:
     """Tails of the error function have their digits; no square of the hypotenuse overflows."""
-    x = torch.linspace(-4, 9, 53)
-    assert_agrees(torch.erfc, x, relative=2e-6, absolute=0)
+    x = torch.tensor([*torch.linspace(-30, 30, 241), float("inf"), -float("inf"), float("nan")])
+    assert_agrees(torch.erfc, x, relative=3e-7, absolute=1e-44)
+    assert_agrees(torch.erfc, x.double(), relative=2e-15, absolute=0)
+    assert_agrees(torch.special.erfcx, x.double(), relative=2e-14, absolute=0)
     sides = torch.tensor([0.0, 3.0, 1e30, 1e-30, float("inf"), float("nan")])
     assert_agrees(lambda x: torch.hypot(x, 4 / 3 * x.view(-1, 1)), sides)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8"])
+def test_divisors_and_multiples(dtype: str) -> None:
+    x = torch.tensor([0, 0, 12, -18, 97, 126, 5]).to(getattr(torch, dtype))
+    for function in (torch.gcd, torch.lcm):
+        assert_agrees(lambda x, of=function: of(x, x.view(-1, 1).flip(0)), x)
 
 
 def test_logarithms_of_powers_of_the_base_are_whole() -> None:

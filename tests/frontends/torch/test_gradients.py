@@ -106,6 +106,26 @@ def test_gradients_of_pools() -> None:
     _check(gradients, tensors)
 
 
+@pytest.mark.parametrize(
+    ("rank", "size", "stride", "padding", "dilation"),
+    [(2, 2, 2, 0, 1), (2, 3, 2, 1, 2), (2, 2, 3, 0, 1), (2, 4, 1, 2, 1), (3, 2, 2, 0, 1)],
+)
+def test_the_gradient_of_a_window_is_added_at_its_greatest_element(
+    rank: int, size: int, stride: int, padding: int, dilation: int
+) -> None:
+    window = [[n] * rank for n in (size, stride, padding, dilation)]
+    pool, backward = (
+        getattr(aten, f"max_pool{rank}d_with_indices{kind}") for kind in ("", "_backward")
+    )
+
+    def gradients(x: Any, factor: Any) -> Any:
+        values, indices = pool(x, *window, False)
+        return backward(values * factor, x, *window, False, indices)
+
+    extents = (8, 9, 7)[:rank]
+    _check(gradients, lambda n: (_draw(n, 2, *extents), torch.tensor([2.0])))
+
+
 def test_gradients_of_resized_images() -> None:
     def gradients(grad: Any, bordered: Any) -> Any:
         return (

@@ -63,6 +63,18 @@ def test_movement_at_two_sizes() -> None:
         agree(made["main"](x), moved(x))
 
 
+def bordered(x: Any, y: Any) -> Any:
+    pad, width = torch.nn.functional.pad, y.shape[0]
+    return pad(x, (width, width - 1), mode="reflect"), pad(x, (width, 1), mode="replicate")
+
+
+def test_borders_of_a_late_width() -> None:
+    x, width = torch.randn(2, 3, 9), torch.export.Dim("width", min=2, max=6)
+    made = machine(bordered, x, torch.zeros(4), dynamic=({}, {0: width}))
+    for size in (2, 5):
+        agree(made["main"](x, torch.zeros(size)), bordered(x, torch.zeros(size)))
+
+
 def indexed(x: Any, i: Any, mask: Any) -> Any:
     y = x.clone()
     y[:, i, 1:] = 3.0

@@ -73,3 +73,13 @@ def test_sizes_known_late(size: int) -> None:
     sized = {0: torch.export.Dim("n", min=2, max=64)}
     rows = torch.linspace(-1, 1, 3 * size).sin().reshape(size, 3)
     assert_agrees(function, torch.randn(4, 3), dynamic=sized, late=(rows,))
+
+
+def test_of_the_middle_numbers_and_the_most_frequent() -> None:
+    nan = float("nan")
+    x = torch.tensor([[3.0, nan, 1.0, 1.0, 2.0], [nan] * 5, [2.0, 2.0, 5.0, 5.0, 7.0]])
+    for dim in (0, 1):
+        assert_agrees(lambda x, dim=dim: x.nanmedian(dim).values, x)
+    assert_agrees(torch.nanmedian, x)
+    assert_agrees(lambda x: x[::2].mode(1, keepdim=True).values, x)
+    assert_agrees(lambda x: x.mode(0).values, (x > 2).int())

@@ -118,7 +118,8 @@ def test_a_shape_has_no_negative_extent() -> None:
         computed("tensor_to_shape", np.array([2, -1]))
 
     assert str(error.value) == (
-        'R.tensor_to_shape of R.Tensor((2,), "int64"): the elements are no extents of a shape'
+        'R.tensor_to_shape of R.Tensor((2,), "int64"): the elements are no extents of a shape: '
+        "[2, -1]"
     )
 
 

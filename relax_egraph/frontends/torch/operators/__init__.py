@@ -12,6 +12,7 @@ from relax_egraph.frontends.torch.operators import convolutions as convolutions
 from relax_egraph.frontends.torch.operators import creation as creation
 from relax_egraph.frontends.torch.operators import diagonals as diagonals
 from relax_egraph.frontends.torch.operators import distances as distances
+from relax_egraph.frontends.torch.operators import divisors as divisors
 from relax_egraph.frontends.torch.operators import gradients as gradients
 from relax_egraph.frontends.torch.operators import indexing as indexing
 from relax_egraph.frontends.torch.operators import joining as joining
@@ -30,6 +31,7 @@ from relax_egraph.frontends.torch.operators import slicing as slicing
 from relax_egraph.frontends.torch.operators import sorting as sorting
 from relax_egraph.frontends.torch.operators import special as special
 from relax_egraph.frontends.torch.operators import striding as striding
+from relax_egraph.frontends.torch.operators import transformer as transformer
 from relax_egraph.frontends.torch.operators import unary as unary
 from relax_egraph.frontends.torch.operators import views as views
 from relax_egraph.frontends.torch.operators import writing as writing

@@ -1,10 +1,13 @@
 """Bags of rows of a table."""
 
+import math
+
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of, info_of
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
+from relax_egraph.ir import dims
 from relax_egraph.ir.expr import Expr, ShapeExpr
 
 _SUM, _MEAN, _MAX = 0, 1, 2
@@ -83,6 +86,33 @@ def embedding_bag_gradient(node: Node) -> Expr:
     zero = node.scalar(0, dtype)
     rows = emit("where", kept, rows, zero)
     return _summed(node, indices, rows, ShapeExpr(node.out_shape), "add", zero)
+
+
+@converts("aten.embedding_renorm.default")
+def embedding_renorm(node: Node) -> Expr:
+    """The table, whose rows at `indices` are scaled to the norm `max_norm` if they exceed it.
+
+    torch divides by the norm and 1e-7 more.
+    """
+    emit, (rows, _), dtype = node.emit, node.out_shape, node.out_dtype
+    table, most = node["self"], node.scalar(float(node.number("max_norm")), dtype)
+    size, kind = emit("abs", table), float(node.number("norm_type"))
+    if math.isinf(kind):
+        norm = emit("max", size, axis=(1,), keepdims=True)
+    else:
+        powers = emit("power", size, node.scalar(kind, dtype))
+        norm = emit(
+            "power", emit("sum", powers, axis=(1,), keepdims=True), node.scalar(1 / kind, dtype)
+        )
+    places = node.reshaped(node["indices"], (dims.product(node.shape("indices")),))
+    shape = ShapeExpr((rows,))
+    ones = emit("ones_like", places, dtype=dtype)
+    zero = node.scalar(0, dtype)
+    met = _summed(node, places, ones, shape, "max", zero)
+    is_met = emit("expand_dims", emit("greater", met, zero), axis=1)
+    too_long = emit("logical_and", is_met, emit("greater", norm, most))
+    factor = emit("divide", most, emit("add", norm, node.scalar(1e-7, dtype)))
+    return emit("multiply", table, emit("where", too_long, factor, node.scalar(1, dtype)))
 
 
 def _summed(

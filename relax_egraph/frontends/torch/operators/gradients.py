@@ -1,5 +1,7 @@
 """Gradients of pools, of resized images and of borders."""
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,7 +12,8 @@ import torch
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.builder import dtype_of
 from relax_egraph.frontends.building.heads import shape_of
-from relax_egraph.frontends.building.pools import pool_attributes
+from relax_egraph.frontends.building.pools import pool_attributes, row_major
+from relax_egraph.frontends.building.windows import Windows
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
 from relax_egraph.frontends.torch.windows import like_self, windows_of, with_batch
@@ -19,23 +22,85 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Expr, ShapeExpr, const
 
 
-@converts("aten.max_pool2d_with_indices_backward.default")
+@converts(
+    "aten.max_pool2d_with_indices_backward.default",
+    "aten.max_pool3d_with_indices_backward.default",
+)
 def max_pool_gradient(node: Node) -> Expr:
-    """The gradient of each window at its first greatest element."""
-    attributes = pool_attributes(windows_of(node, 2), ceil=node.flag("ceil_mode"))
-    grad, x = (with_batch(node, node[name], 2) for name in ("grad_output", "self"))
-    return like_self(node, node.emit("grad.max_pool2d_backward", grad, x, **attributes), 2)
-
-
-@converts("aten.max_pool3d_with_indices_backward.default")
-def max_pool_gradient_by_indices(node: Node) -> Expr:
     """The gradient of each window, added at its index in the image."""
-    *leading, _, _, _ = node.out_shape
-    flat = (*leading, dims.product(node.out_shape[-3:]))
-    count = dims.product(node.shape("indices")[-3:])
-    grad, indices = (node.reshaped(node[n], (*leading, count)) for n in ("grad_output", "indices"))
-    blank = node.emit("zeros", ShapeExpr(flat), dtype=node.out_dtype)
-    added = node.emit("scatter_elements", blank, indices, grad, axis=len(leading), reduction="add")
+    rank = 2 if "pool2d" in node.op else 3
+    moves = windows_of(node, rank)
+    grad, indices = (with_batch(node, node[name], rank) for name in ("grad_output", "indices"))
+    extents = node.out_shape[-rank:]
+    covering = [
+        -(-reach // stride) for reach, stride in zip(moves.reach, moves.strides, strict=True)
+    ]
+    if math.prod(covering) > _MOST_WINDOWS:
+        return _scattered(node, grad, indices)
+    places = row_major(node, (1, 1, *extents))
+    zero = node.scalar(0, dtype_of(grad))
+    total: Expr | None = None
+    for steps in itertools.product(*map(range, covering)):
+        windows = [
+            _covering(node, moves, k, step, extents[k], shape_of(grad)[2 + k])
+            for k, step in enumerate(steps)
+        ]
+        own, theirs = (_of_windows(node, x, windows) for x in (grad, indices))
+        is_there = node.emit("equal", theirs, places)
+        for axis, (_, exists) in enumerate(windows, 2):
+            if exists is not None:
+                shape = [1] * axis + [extents[axis - 2]] + [1] * (rank + 1 - axis)
+                is_there = node.emit("logical_and", is_there, node.reshaped(exists, shape))
+        term = node.emit("where", is_there, own, zero)
+        total = term if total is None else node.emit("add", total, term)
+    assert total is not None
+    return like_self(node, total, rank)
+
+
+_MOST_WINDOWS = 9
+"""The most windows that an element is searched in, if it is in so many; else it is added to."""
+
+_Windows = tuple[Expr | int, Expr | None]
+"""Of each element along an axis, a window that covers it, and whether there is one.
+
+The window is an integer where each covers so many elements, next to each other.
+"""
+
+
+def _covering(node: Node, moves: Windows, k: int, step: int, extent: Dim, count: Dim) -> _Windows:
+    """The windows that begin `step` windows before the last one that begins before an element."""
+    stride, before = moves.strides[k], moves.before[k]
+    if moves.reach[k] == stride and not before and dims.equal(extent, dims.mul(count, stride)):
+        return stride, None
+    start = node.emit("add", node.sequence(extent), node.scalar(before, "int64"))
+    window = node.emit("floor_divide", start, node.scalar(stride, "int64"))
+    window = node.emit("subtract", window, node.scalar(step, "int64"))
+    is_begun = node.emit("greater_equal", window, node.scalar(0, "int64"))
+    is_there = node.emit("less", window, node.as_tensor(count, "int64"))
+    return window, node.emit("logical_and", is_begun, is_there)
+
+
+def _of_windows(node: Node, x: Expr, windows: Sequence[_Windows]) -> Expr:
+    """The elements of `x` at the windows of each element of the image."""
+    for axis, (window, _) in enumerate(windows, 2):
+        if isinstance(window, Expr):
+            x = node.emit("take", x, window, axis=axis, mode="clip")
+            continue
+        shape = shape_of(x)
+        wide = (*shape[: axis + 1], window, *shape[axis + 1 :])
+        x = node.stretched(node.emit("expand_dims", x, axis=axis + 1), wide)
+        x = node.reshaped(x, (*shape[:axis], dims.mul(shape[axis], window), *shape[axis + 1 :]))
+    return x
+
+
+def _scattered(node: Node, grad: Expr, indices: Expr) -> Expr:
+    """`grad`, added at `indices` of each image."""
+    images, channels, *counts = shape_of(grad)
+    shape = images, channels, dims.product(tuple(counts))
+    grad, indices = (node.reshaped(x, shape) for x in (grad, indices))
+    flat = ShapeExpr((images, channels, dims.product(node.out_shape[-len(counts) :])))
+    blank = node.emit("zeros", flat, dtype=node.out_dtype)
+    added = node.emit("scatter_elements", blank, indices, grad, axis=2, reduction="add")
     return node.reshaped(added, node.out_shape)
 
 

@@ -40,7 +40,7 @@ def repeat_interleave(node: Node) -> Expr:
         return node.emit("zeros", ShapeExpr((0,)), dtype=node.out_dtype)
     times = node.operand("repeats", "int64")
     is_nonnegative = node.emit("greater_equal", times, node.scalar(0, "int64"))
-    require(node, node.emit("all", is_nonnegative), "repeats can not be negative")
+    require(node, node.emit("prod", is_nonnegative), "repeats can not be negative")
     ends = node.emit("cumsum", times, axis=0)
     last = node.emit("take", ends, node.scalar(-1, "int64"), axis=0)
     bind_size(node, last, total)

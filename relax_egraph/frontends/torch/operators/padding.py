@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.borders import between, without_ends
+from relax_egraph.frontends.building.builder import shape_of
 from relax_egraph.frontends.torch.checks import require_nonnegative
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
@@ -59,12 +59,27 @@ def replication_pad(node: Node) -> Expr:
 
 
 def _bordered(node: Node, pairs: Sequence[tuple[Dim, Dim]], mode: str) -> Expr:
-    numbers, x = _numbers(_positive(pairs)), node["self"]
+    widths, x = _positive(pairs), node["self"]
+    numbers = _numbers(widths)
     if numbers is None:
-        raise ModelError("its padding is symbolic, needs numbers")
-    if any(numbers):
+        for axis, (before, after) in enumerate(widths):
+            if before != 0 or after != 0:
+                x = _by_places(node, x, axis, (before, after), mode)
+    elif any(numbers):
         x = node.emit("nn.pad", x, pad_width=numbers, pad_mode=mode)
     return _without(node, x, pairs)
+
+
+def _by_places(node: Node, x: Expr, axis: int, widths: tuple[Dim, Dim], mode: str) -> Expr:
+    """`x` with a border along an axis whose `widths` the run knows: its elements, taken."""
+    extent, (before, after) = shape_of(x)[axis], widths
+    count = node.sequence(dims.add(dims.add(before, extent), after))
+    places = node.emit("subtract", count, node.as_tensor(before, "int64"))
+    last = node.as_tensor(dims.sub(extent, 1), "int64")
+    if mode == "reflect":
+        from_end = node.emit("abs", node.emit("subtract", last, node.emit("abs", places)))
+        places = node.emit("subtract", last, from_end)
+    return node.emit("take", x, places, axis=axis, mode="clip")
 
 
 def _pairs(node: Node, name: str) -> list[tuple[Dim, Dim]]:

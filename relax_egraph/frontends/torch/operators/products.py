@@ -1,5 +1,6 @@
 """Products of matrices."""
 
+from relax_egraph.frontends.building.builder import info_of
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
 from relax_egraph.ir.expr import Expr
@@ -37,8 +38,11 @@ def added_product(node: Node) -> Expr:
 @converts("aten.linear.default")
 def linear(node: Node) -> Expr:
     """``input @ weight.T + bias``."""
-    weight = node["weight"]
-    turned = node.emit("permute_dims", weight) if node.rank("weight") == 2 else weight
-    out = node.emit("matmul", node["input"], turned)
-    bias = node.get("bias")
+    return affine(node, node["input"], node["weight"], node.get("bias"))
+
+
+def affine(node: Node, x: Expr, weight: Expr, bias: Expr | None) -> Expr:
+    """``x @ weight.T + bias``."""
+    turned = node.emit("permute_dims", weight) if info_of(weight).ndim == 2 else weight
+    out = node.emit("matmul", x, turned)
     return out if bias is None else node.emit("add", out, bias)

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building.interpolation import Along, Interpolation
 from relax_egraph.frontends.building.resized import resized
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
+from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Expr, const
 from relax_egraph.ir.ops.points import BEYOND
@@ -27,19 +29,22 @@ def interpolate(node: Node) -> Expr:
     """Images resized by linear or cubic interpolation.
 
     Coordinates are between the borders of an image, or with `align_corners` between the centers of
-    the pixels in its corners.
+    the pixels in its corners; of those, antialiasing takes only the scale.
     """
     is_aligned, is_averaged = node.flag("align_corners"), "_aa." in node.op
     method = Interpolation(
         "cubic" if "bicubic" in node.op else "linear",
-        "align_corners" if is_aligned else "half_pixel",
+        "align_corners" if is_aligned and not is_averaged else "half_pixel",
         "floor",
         alpha=-0.5 if is_averaged else -0.75,
         exclude=is_averaged,
         antialias=is_averaged,
     )
     x = _image(node)
-    scales = {} if is_aligned else _scales(node)
+    if is_aligned:
+        scales = {a: _between_corners(node, a) for a in _axes(node)} if is_averaged else {}
+    else:
+        scales = _scales(node)
     moves = [Along(a, *_extents(node, a), scales.get(a)) for a in _axes(node)]
     return resized(node, x, method, moves)
 
@@ -70,6 +75,17 @@ def _image(node: Node) -> Expr:
 
 def _axes(node: Node) -> range:
     return range(2, len(node.out_shape))
+
+
+def _between_corners(node: Node, axis: int) -> float:
+    """The scale of an axis by the distance of its corners."""
+    extent, target = _extents(node, axis)
+    if not isinstance(extent, int) or not isinstance(target, int) or min(extent, target) < 2:
+        raise ModelError(
+            f"it aligns corners of {dims.text(extent)} pixels with those of {dims.text(target)}, "
+            "needs numbers above 1"
+        )
+    return (target - 1) / (extent - 1)
 
 
 def _extents(node: Node, axis: int) -> tuple[Dim, Dim]:

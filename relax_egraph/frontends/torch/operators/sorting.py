@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from relax_egraph.frontends.building.builder import dtype_of
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.operators.reductions import countable
 from relax_egraph.frontends.torch.registry import Result, converts
@@ -61,6 +64,54 @@ def median(node: Node) -> Result:
         values = node.emit("where", lost, nan, values)
         indices = node.emit("where", lost, first, indices)
     return [values, indices] if along else values
+
+
+@converts("aten.nanmedian.default", "aten.nanmedian.dim")
+def nan_median(node: Node) -> Result:
+    """The lower of the middle elements but NaN, which is the median only of nothing else."""
+    x, along = node["self"], node.op == "aten.nanmedian.dim"
+    rank = node.rank("self")
+    if not along or rank == 0:
+        x = node.reshaped(x, (dims.product(node.shape("self")),))
+    axis = node.axis("dim", rank) if along else 0
+    dtype = node.dtype("self")
+    if is_float(dtype):
+        known = node.cast(node.emit("logical_not", node.emit("isnan", x)), "int64")
+    else:
+        known = node.emit("ones_like", x, dtype="int64")
+    count = node.emit("sum", known, axis=(axis,), keepdims=True)
+    below = node.emit("subtract", count, node.scalar(1, "int64"))
+    place = node.emit("floor_divide", below, node.scalar(2, "int64"))
+    place = node.emit("maximum", place, node.scalar(0, "int64"))
+    settings = {"k": 0, "axis": axis, "dtype": "int64", "largest": False}
+    both = node.fields(node.emit("topk", x, **settings))  # NaN is last
+    picked = (node.emit("gather_elements", v, place, axis=axis) for v in both)
+    kept = [node.reshaped(v, node.out_shape) for v in picked]
+    return kept if along else kept[0]
+
+
+@converts("aten.mode.default")
+def mode(node: Node) -> list[Expr]:
+    """The least of the most frequent elements along an axis, and the first place that has it."""
+    emit, rank, x = node.emit, node.rank("self"), countable(node)
+    if rank == 0:
+        return [node["self"], emit("zeros_like", x, dtype="int64")]
+    axis = node.axis("dim", rank)
+    along = {"axis": (axis,), "keepdims": True}
+    pairs = emit("equal", emit("expand_dims", x, axis=axis + 1), emit("expand_dims", x, axis=axis))
+    times = emit("sum", node.cast(pairs, "int64"), axis=(axis + 1,))
+    is_most = emit("equal", times, emit("max", times, **along))
+    dtype = dtype_of(x)
+    most = float("inf") if is_float(dtype) else int(np.iinfo(dtype).max)
+    beyond = node.scalar(most, dtype)
+    least = emit("min", emit("where", is_most, x, beyond), **along)
+    is_found = emit("logical_and", is_most, emit("equal", x, least))
+    place = emit("argmax", node.cast(is_found, "uint8"), axis=axis, keepdims=True)
+    value = emit("gather_elements", x, place, axis=axis)
+    return [
+        node.cast(node.reshaped(value, node.out_shape), node.out_dtype),
+        node.reshaped(place, node.out_shape),
+    ]
 
 
 def _picked(node: Node, values: Expr, indices: Expr, place: Dim) -> list[Expr]:
