@@ -1,5 +1,6 @@
 """The decompositions of ATen operators: what has a converter is kept, else torch's own apply."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -48,13 +49,15 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     """
     composites, others = _parts()
     decompose: Any = _disable_prexisiting_fake_mode(_decompose_exported_program)
-    return decompose(
-        program,
-        cia_to_decomp=dict(composites),
-        python_decomp_table=dict(others),
-        joint_loss_index=None,
-        decompose_custom_triton_ops=False,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch warns of itself
+        return decompose(
+            program,
+            cia_to_decomp=dict(composites),
+            python_decomp_table=dict(others),
+            joint_loss_index=None,
+            decompose_custom_triton_ops=False,
+        )
 
 
 @cache
