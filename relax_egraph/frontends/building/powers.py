@@ -1,12 +1,8 @@
 """Exact powers of integers, which wrap."""
 
 from relax_egraph.frontends.building.builder import Builder, dtype_of, info_of
-from relax_egraph.ir.dtypes import is_signed
+from relax_egraph.ir.dtypes import TABLE, is_signed
 from relax_egraph.ir.expr import Constant, Expr
-
-_MOST = 64
-"""The power from which on an even number wraps to 0 in every dtype."""
-
 
 def power_of_integers(builder: Builder, x: Expr, y: Expr) -> Expr:
     """``x ^ y`` in the dtype of `x`, of integers; negative powers but of 1 and -1 are 0."""
@@ -37,26 +33,20 @@ def _product(builder: Builder, x: Expr, times: int) -> Expr:
 def _of_integers(builder: Builder, x: Expr, y: Expr) -> Expr:
     """The product of those of x, x², x⁴, … whose bit is set in `y`; it wraps.
 
-    Powers beyond 64 are taken as the 64th or 65th: of even numbers and of 1 and -1 those are equal,
-    of other odd numbers, whose powers wrap to no fixed number, they are not.  Negative powers
-    are 0, except those of 1 and -1.
+    Negative powers are 0, except those of 1 and -1, which are those of the magnitude.
     """
     base, one = dtype_of(x), builder.scalar(1, dtype_of(x))
     unit, below = builder.emit("equal", builder.emit("abs", x), one), None
-    if is_signed(dtype_of(y)):
-        below = builder.emit("less", y, builder.scalar(0, dtype_of(y)))
-        y = builder.emit("abs", y)
+    exponent = dtype_of(y)
+    bits = TABLE[exponent].bits
+    if is_signed(exponent):
+        below = builder.emit("less", y, builder.scalar(0, exponent))
+        y, bits = builder.emit("abs", y), bits - 1
     size = builder.cast(y, "uint64")
-
-    def bit(number: int) -> Expr:
-        return builder.emit("bitwise_and", size, builder.scalar(1 << number, "uint64"))
-
-    most = builder.scalar(_MOST, "uint64")
-    beyond = builder.emit("add", bit(0), most)
-    size = builder.emit("where", builder.emit("greater", size, most), beyond, size)
     product: Expr = one
-    for number in range(_MOST.bit_length()):
-        is_set = builder.emit("not_equal", bit(number), builder.scalar(0, "uint64"))
+    for number in range(bits):
+        bit = builder.emit("bitwise_and", size, builder.scalar(1 << number, "uint64"))
+        is_set = builder.emit("not_equal", bit, builder.scalar(0, "uint64"))
         factor = builder.emit("where", is_set, x, one)
         product = factor if number == 0 else builder.emit("multiply", product, factor)
         x = builder.emit("multiply", x, x)
