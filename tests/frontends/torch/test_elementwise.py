@@ -58,6 +58,7 @@ def test_divisors_and_multiples(dtype: str) -> None:
     x = torch.tensor([0, 0, 12, -18, 97, 126, 5]).to(getattr(torch, dtype))
     for function in (torch.gcd, torch.lcm):
         assert_agrees(lambda x, of=function: of(x, x.view(-1, 1).flip(0)), x)
+        assert_agrees(function, x[:0], x[:0])
 
 
 def test_logarithms_of_powers_of_the_base_are_whole() -> None:

@@ -39,9 +39,8 @@ def _gcd(node: Node, x: Expr, y: Expr) -> Expr:
     a, b = params = distinct([Var(n, info_of(x)) for n in _NAMES])
 
     def goes_on() -> Expr:
-        return node.cast(
-            node.emit("max", node.cast(node.emit("not_equal", b, zero), "int8")), "bool"
-        )
+        left = node.cast(node.emit("not_equal", b, zero), "int64")
+        return node.cast(node.emit("sum", left), "bool")
 
     def turn() -> list[Expr]:
         ended = node.emit("equal", b, zero)
