@@ -4,6 +4,7 @@ from relax_egraph.frontends.building.builder import Builder, dtype_of, info_of
 from relax_egraph.ir.dtypes import TABLE, is_signed
 from relax_egraph.ir.expr import Constant, Expr
 
+
 def power_of_integers(builder: Builder, x: Expr, y: Expr) -> Expr:
     """``x ^ y`` in the dtype of `x`, of integers; negative powers but of 1 and -1 are 0."""
     times = _times(x, y)
