@@ -179,19 +179,19 @@ class Comparing:
             if known:
                 return
         ours, theirs = list(reads.readings(a)), list(reads.readings(b))
-        for mine, other, whole in ((theirs, ours, True), (ours, theirs, False)):
+        for mine, other in ((theirs, ours), (ours, theirs)):
             for r in mine:
                 if r.chosen or reads.is_finite(r.name, numbers):
                     continue
-                if not any(self.covers(o, r, whole) for o in other if o.name == r.name):
+                if not any(self.covers(o, r) for o in other if o.name == r.name):
                     raise NotProven(
                         f"only one side reads {r.name}, or reads it in a sum of nothing"
                     )
 
-    def covers(self, a: reads.Reading, b: reads.Reading, whole: bool) -> bool:
-        """Whether `a` is read wherever `b` is; the extents of sums matter if `whole`."""
+    def covers(self, a: reads.Reading, b: reads.Reading) -> bool:
+        """Whether `a` is read wherever `b` is: not in a sum over nothing where `b` is outside."""
         more = [e for e in a.extents if e not in b.extents]
-        return not whole or all(self.solver.holds(Nonnegative(e - 1)) for e in more)
+        return all(self.solver.holds(Nonnegative(e - 1)) for e in more)
 
 
 def _constant(value: Sum) -> Element:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.dtypes import is_float
@@ -54,6 +54,9 @@ class Matching(Terms):
         match fact.head:
             case "=" if any(isinstance(i, Form) and i.head == "Leaf" for i in fact.items):
                 pass
+            case "=" if name := self.of_any_tensor(fact):
+                if name not in self.values:
+                    self.bind(name, self.unknown_number(name))
             case "=" | "built=":
                 self.equation(fact.items[1], fact.items[2], fact.head == "=")
             case head if head in APPLICATIONS:
@@ -82,6 +85,16 @@ class Matching(Terms):
                     raise Impossible
             case head:
                 raise IllFormed(f"nothing is known of {head}")
+
+    def of_any_tensor(self, fact: Form) -> str:
+        """The variable that a fact says is the number of a tensor of which nothing else is said."""
+        match fact.items[1:]:
+            case (Atom(text=name), Form(items=(Atom(text="const-scalar"), Atom(text=tensor)))):
+                terms = (*self.facts, *self.made)
+                uses = sum(a.text == tensor for t in terms for a in atoms(t))
+                return name if uses == 1 and not is_literal(name) else ""
+            case _:
+                return ""
 
     def equation(self, a: Tree, b: Tree, assumed: bool) -> None:
         """Follow an equation, whose terms are well-typed, or have to be."""

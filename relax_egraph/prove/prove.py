@@ -26,7 +26,7 @@ from relax_egraph.prove.unfolding import Recursive, Unfolded, unfolded
 from relax_egraph.prove.verdict import Status, Verdict
 from relax_egraph.verify.instances.makers import makers_of
 
-RANKS = ((4, 6000), (3, 4000), (2, 4000))
+RANKS = ((4, 4000), (3, 2500), (2, 2500))
 """The largest rank of operands, and the steps of a proof; with too few steps, the rank is less."""
 
 
@@ -39,6 +39,8 @@ class Counts:
     ranks: set[int] = field(default_factory=set[int])
 
 
+NONE = "no general instance was found"
+
 MOST_SOLVED = 60
 """The most extents of one instance that are solved for."""
 
@@ -50,9 +52,11 @@ def prove(rule: Rule, book: RuleBook) -> Verdict:
     for ranks, steps in RANKS:
         try:
             verdict = _prove(rule, book, ranks, Effort(steps))
-            break
         except TooSlow:
-            pass
+            continue
+        if verdict.reason == NONE and ranks < RANKS[0][0]:
+            verdict = None  # it takes more axes, and for those too many steps
+        break
     verdict = verdict or Verdict(rule, "not proven", "it has too many general instances")
     return replace(verdict, seconds=process_time() - begin)
 
@@ -75,7 +79,7 @@ def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
     except (Open, Recursive, Unbound) as reason:
         return verdict("not proven", str(reason))
     if not counts.forms:
-        return verdict("not proven", "no general instance was found")
+        return verdict("not proven", NONE)
     return verdict("proven")
 
 

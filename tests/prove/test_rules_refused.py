@@ -28,22 +28,18 @@ RULES = {rule.name: rule for rule in BOOK.rules}
 CHANGES = {
     "abs-of-negative": "without (is-float x)",
     "clip-from-maximum": "without (<= a b)",
-    "divide-of-negative": "without (is-float a)",
     "less-equal-within-bounds": "without (!= d",
     "matmul-grouped-right": "without (dim-ge",
     "matmul-of-transposed": "without (= p",
     "max-of-multiple": "without (< 0.0 k)",
-    "multiply-zero-fma": "",
     "permute-as-reshape": "without (= true (only-units-move",
-    "softmax-of-permuted": "a and x exchanged",
     "add-integers": "without (<= (abs a)",
-    "and-false": "0.0 for",
 }
 """By rule how false changes of it begin."""
 
 
 def text_of(rules_text: str) -> rules.Rules:
-    return rules.Rules((("false.egg", rules_text),))
+    return rules.Rules((("wrong.egg", rules_text),))
 
 
 def proofs(text: str) -> list[Verdict]:
@@ -67,13 +63,14 @@ def test_no_planted_fault_is_proven(fault: str) -> None:
     assert [prove(rule, book).status == "proven" for rule in planted] == [False]
 
 
-@pytest.mark.parametrize("name", [n for n in CHANGES if n in RULES])
+@pytest.mark.parametrize("name", CHANGES)
 def test_a_rule_that_is_made_false_is_not_proven(name: str) -> None:
     assert prove(RULES[name], BOOK).status == "proven"
 
-    assert [str(prove(r, BOOK)) for r in changed(RULES[name], CHANGES[name])] == [
-        str(v) for r in changed(RULES[name], CHANGES[name]) if (v := prove(r, BOOK)).status != "proven"
-    ]
+    verdicts = [prove(rule, BOOK) for rule in changed(RULES[name], CHANGES[name])]
+
+    assert verdicts
+    assert [str(v) for v in verdicts if v.status == "proven"] == []
 
 
 def test_a_prover_that_maps_a_sum_to_any_other_proves_a_false_rule(
