@@ -13,7 +13,7 @@ from relax_egraph.prove.effort import CASE, QUERY, Effort
 from relax_egraph.prove.elements import Elements
 from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.matching import Matching
-from relax_egraph.prove.nodes import Leaf, Part, Result, Value, dtype_of, shape_of
+from relax_egraph.prove.nodes import Leaf, Part, Result, Uniform, Value, dtype_of, shape_of
 from relax_egraph.prove.pointwise import Assumption, Pointwise
 from relax_egraph.prove.polynomial import Index, Polynomial, of_dim, variable
 from relax_egraph.prove.reading import Reader, Tensor, Undecided
@@ -124,7 +124,7 @@ class Comparing:
 
     def has_floats(self) -> bool:
         """Whether an operand is of floats."""
-        operands = (v for v in self.matching.values.values() if isinstance(v, Leaf))
+        operands = (v for v in self.matching.values.values() if isinstance(v, Leaf | Uniform))
         return any(is_float(dtype_of(v)) for v in operands)
 
     def cases(

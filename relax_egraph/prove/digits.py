@@ -17,6 +17,7 @@ from relax_egraph.prove.polynomial import (
     Quotient,
     Remainder,
     Variable,
+    of,
     product,
     substituted,
     variable,
@@ -74,6 +75,9 @@ def divided(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial] | Non
     """The quotient and the remainder of `a` by a positive `b`, if the ranges decide them."""
     if b.number == 1:
         return a, ZERO
+    if a.number is not None and b.number is not None and b.number > 0:
+        q, r = divmod(a.number, b.number)
+        return of(q), of(r)
     for lead, c in sorted(b.terms.items(), key=lambda item: -len(item[0])):
         q, rest = ZERO, a
         for monomial, d in a.terms.items():
