@@ -22,12 +22,17 @@ pytest.importorskip("z3", reason="proofs need z3-solver")
 
 Arrays = Mapping[str, Any]
 
+
+def chosen(condition: Any, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
 FUNCTIONS: Mapping[str, Any] = {
     "max": max,
     "min": min,
     "exp": math.exp,
     "log": math.log,
-    "select": lambda c, a, b: a if c else b,
+    "select": chosen,
     "to int32": int,
 }
 FLOATS = np.random.default_rng(0).standard_normal((2, 3, 4))
@@ -88,8 +93,9 @@ def factor(f: Factor, arrays: Arrays) -> Any:
 
 
 def computed(t: Tensor, arrays: Arrays) -> Any:
-    values = [number(t.at([of(i) for i in at]), arrays) for at in np.ndindex(*t.shape)]
-    return np.array(values).reshape(t.shape)
+    shape: Any = t.shape
+    values = [number(t.at([of(i) for i in at]), arrays) for at in np.ndindex(*shape)]
+    return np.array(values).reshape(shape)
 
 
 def info_of(value: Any) -> StructInfo:

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
-from relax_egraph.prove import equality
+from relax_egraph.prove import comparison, equality
 from relax_egraph.prove.prove import prove
 from relax_egraph.prove.user_rules import prove_user_rules
 from relax_egraph.prove.verdict import Verdict
@@ -40,6 +41,10 @@ CHANGES = {
 
 def text_of(rules_text: str) -> rules.Rules:
     return rules.Rules((("wrong.egg", rules_text),))
+
+
+def always(*_: Any) -> bool:
+    return True
 
 
 def proofs(text: str) -> list[Verdict]:
@@ -88,7 +93,26 @@ def test_a_prover_that_maps_a_sum_to_any_other_proves_a_false_rule(
     """
     assert [v.status for v in proofs(text)] == ["not proven"]
 
-    monkeypatch.setattr(equality.Equality, "equivalent", lambda *_: True)
+    monkeypatch.setattr(equality.Equality, "equivalent", always)
+
+    assert [v.status for v in proofs(text)] == ["proven"]
+
+
+def test_a_prover_that_drops_conditions_of_extents_proves_a_false_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without the check that both sides have one shape."""
+    text = """
+    ; one element everywhere is there in any shape
+    ; float: exact
+    (rule ((= t (R.broadcast_to x s)) (= 0 (rank-of x)) (= z (R.exp y)) (= u (shape-of z))
+           (= (rank-of t) (rank-of z)))
+          ((union t (R.broadcast_to x u)))
+      :name "broadcast-to-another-shape")
+    """
+    assert [v.status for v in proofs(text)] == ["not proven"]
+
+    monkeypatch.setattr(comparison.Comparing, "of_one_type", always)
 
     assert [v.status for v in proofs(text)] == ["proven"]
 
