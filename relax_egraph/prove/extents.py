@@ -42,8 +42,8 @@ class Extents:
         if dims.distinct(a, b):
             raise Impossible
         difference = sympy.expand(sympy.sympify(a) - b)
-        self.vanish(difference)
         if difference.is_polynomial():
+            self.vanish(difference)
             factors = [f for f, _ in sympy.factor_list(difference)[1]]
             open_ = [f for f in factors if not dims.prove_ge(dims.canonical(f), 1)]
             for f in open_[:-1]:
@@ -80,7 +80,8 @@ class Extents:
         if dims.prove_ge(dims.sub(b, 1), a):
             raise Impossible
         difference = sympy.expand(sympy.sympify(a) - b)
-        for s in sorted(difference.free_symbols, key=_late_first):
+        symbols = difference.free_symbols if difference.is_polynomial() else ()
+        for s in sorted(symbols, key=_late_first):
             c = difference.coeff(s, 1)
             if c == 1 and sympy.degree(difference, s) == 1:
                 more = sympy.Symbol(f"{s}_m")

@@ -39,6 +39,9 @@ class Counts:
     ranks: set[int] = field(default_factory=set[int])
 
 
+UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of operators' definitions on symbols for which they are not made."""
+
 NONE = "no general instance was found"
 
 MOST_SOLVED = 60
@@ -78,6 +81,8 @@ def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
         return replace(verdict("not proven", str(reason)), differs=True)
     except (Open, Recursive, Unbound) as reason:
         return verdict("not proven", str(reason))
+    except UNFORESEEN as problem:
+        return verdict("not proven", f"the proof ends in {type(problem).__name__}: {problem}")
     if not counts.forms:
         return verdict("not proven", NONE)
     return verdict("proven")
