@@ -13,6 +13,7 @@ from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from relax_egraph.prove import functions, reals
+from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import Open, values_of
 from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.bindings import Function, Unbound
@@ -56,6 +57,8 @@ class Terms(Operands):
                 return None
             case "R.const":
                 value, dtype = self.several(tree.items[1:])
+                if not is_value_of(reals.number(value), dtype):
+                    raise IllFormed(f"a constant of {dtype} has another value")
                 if not is_float(dtype) and reals.is_computed(reals.number(value)):
                     raise IllFormed(f"whether {dtype} has a computed number is not decided")
                 info = TensorStructInfo(ShapeExpr(()), dtype, 0)
