@@ -17,6 +17,7 @@
 # make conformance-torch    torch's database of operators, networks and training beside torch
 # make conformance-jax    run functions of jax, and the programs it keeps, beside jax (`.[bench]`)
 # make replay  all tests, with a proof of each optimization in them, replayed step by step
+# make prove   prove the rule book for all extents; prints what is not proven, with the reason
 # make docs    write the pages that are generated
 # make fuzz    all tests with new random examples, and the long random runs
 #
@@ -29,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-torch conformance-jax replay docs fuzz clean
+.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-torch conformance-jax replay prove docs fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -46,6 +47,9 @@ test-aarch64:
 
 fuzz: .venv/installed
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto --dist worksteal
+
+prove: .venv/installed
+	$(BIN)/relax-egraph rules prove --all
 
 lint: .venv/lint
 	$(BIN)/ruff check .

@@ -71,7 +71,8 @@ _FUNCTIONS = "relax_egraph.egraph.functions.function"
 """What declares functions; loaded when one is."""
 
 _ENGINE, _CHECKER = "relax_egraph.egraph.rulebook.book", "relax_egraph.verify.user_rules"
-"""The modules that read and check rules, imported on first use: data imports nothing."""
+_PROVER = "relax_egraph.prove.user_rules"
+"""The modules that read, check and prove rules, imported on first use: data imports nothing."""
 
 
 @takes(given=RULE, without=NAMES)
@@ -129,6 +130,37 @@ def check(
     return verify(
         read(given), only, trials=trials, seed=seed, processes=processes, progress=progress
     )
+
+
+@takes(
+    given=RULE,
+    only=optional(NAMES),
+    progress=optional(parameters.function("a function of a verdict")),
+)
+def prove(
+    *given: Given,
+    only: Iterable[str] | None = None,
+    progress: Callable[[Any], object] | None = None,
+) -> tuple[Any, ...]:
+    """Prove the rules of files (or texts), beside the book, for all extents; or the book's own.
+
+        for verdict in rx.rules.prove("my.egg"):
+            print(verdict)
+
+    A rule that is ``proven`` equates values that are equal over the real numbers (integers modulo
+    their range, truth values), for every extent, every attribute, and operands of the ranks in
+    ``verdict.ranks``; and its right side is well-typed wherever its left side is.  One that is
+    ``refuted`` has a counterexample, computed with numpy.  One that is ``not proven``, or ``not
+    expressible``, may be right: ``verdict.reason`` is the step, or the operator, that is missing.
+    How both sides round is for `check` to say.
+
+    Returned is a verdict on each rule that equates values, in order, or on those named in `only`;
+    `progress` is called with each.  It needs z3: ``pip install relax-egraph[prove]``.
+
+    Raises `RuleError` for a file that does not read; ``ValueError`` for one without rules, and for
+    a name in `only` that no such rule has; ``ModuleNotFoundError`` without z3.
+    """
+    return import_module(_PROVER).prove_user_rules(read(given), only, progress=progress)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

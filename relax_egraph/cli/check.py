@@ -14,6 +14,7 @@ from rich.table import Table
 
 from relax_egraph.cli import options, values
 from relax_egraph.cli.progress import counted
+from relax_egraph.cli.prove import print_proofs, proven
 from relax_egraph.cli.rules import known_rule, rule_commands
 from relax_egraph.verify import INSTANCES
 
@@ -59,6 +60,7 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
     metavar="FILE",
     help="File tests with programs for rules that match only in a larger program.",
 )
+@click.option("--prove", is_flag=True, help="Also prove the rules, for all extents.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print a line for each rule.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only failures.")
 @options.as_json
@@ -70,6 +72,7 @@ def check_files(
     processes: int,
     modules: tuple[str, ...],
     tests: tuple[Path, ...],
+    prove: bool,
     verbose: bool,
     quiet: bool,
     as_json: bool,
@@ -94,9 +97,13 @@ def check_files(
         how = {"trials": trials, "seed": seed, "processes": processes}
         verdicts = check_rules(book, names, _cases(tests), progress=done, **how)
     wrong = [verdict for verdict in verdicts if not verdict.sound]
+    proofs = proven(book, names) if prove else ()
     if as_json:
         reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
-        click.echo(json.dumps({"seed": seed, "trials": trials, "verdicts": reports}))
+        report = {"seed": seed, "trials": trials, "verdicts": reports}
+        if prove:
+            report["proofs"] = [proof.as_dict() for proof in proofs]
+        click.echo(json.dumps(report))
     else:
         for verdict in verdicts if verbose else ():
             click.echo(str(verdict).partition("\n")[0])
@@ -104,7 +111,8 @@ def check_files(
             click.echo(failure_text(book, verdict))
         if not quiet:
             _print_summary(verdicts)
-    if wrong:
+        print_proofs(proofs, quiet=quiet)
+    if wrong or any(proof.status == "refuted" for proof in proofs):
         sys.exit(1)
 
 

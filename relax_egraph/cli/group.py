@@ -35,7 +35,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     "why-not": ["why_not"],
     "bisect": ["bisect"],
     "diff": ["diff"],
-    "rules": ["rules", "check", "rule_show", "rule_tests", "rule_profile"],
+    "rules": ["rules", "check", "prove", "rule_show", "rule_tests", "rule_profile"],
     "calibrate": ["machine"],
 }
 """The module of each command, which is loaded at first use.

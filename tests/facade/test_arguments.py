@@ -127,6 +127,7 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "register_func": (rx.register_func, {"name": lambda: "f"}),
     "replay": (rx.replay, {"trace": trace}),
     "rules.check": (rx.rules.check, {"given": lambda: SWAP}),
+    "rules.prove": (rx.rules.prove, {"given": lambda: SWAP}),
     "rules.load": (rx.rules.load, {"given": lambda: SWAP}),
     "save_module": (rx.save_module, {**module, "path": lambda: "none.py"}),
     "te_tensor": (te_tensor, {"value": lambda: MODULE["main"]}),

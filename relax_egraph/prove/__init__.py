@@ -1,0 +1,1 @@
+"""Proofs that rules are right, for all extents."""

@@ -1,0 +1,170 @@
+"""The algebras in which elements are read: sums of products, and terms as they are written.
+
+Sums of products are of real numbers, or of integers modulo a power of 2.  Written terms keep every
+operation, so that what becomes of NaN and infinities can be read off.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from relax_egraph.egraph.functions.builtin import dtype_holds
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.prove import functions
+from relax_egraph.prove.sums import Applied, Counted, Read, Sum, add, apply, multiply, scale
+
+
+@dataclass(frozen=True)
+class Algebra:
+    """The operations on elements, and the reductions that are `sums` of products."""
+
+    arithmetic: Callable[[str, Sum, Sum, str], Sum]
+    function: Callable[[str, Sequence[Sum], str], Sum]
+    sums: frozenset[str]
+
+
+def _arithmetic(kind: str, a: Sum, b: Sum, dtype: str) -> Sum:
+    if kind in ("==", "!="):
+        a, b, dtype = unconverted(a, b, dtype)
+    if dtype != "bool":
+        match kind:
+            case "+":
+                return add(a, b)
+            case "-":
+                return add(a, scale(b, Fraction(-1)))
+            case "*":
+                product = functions.times if is_float(dtype) else _whole_product
+                return product(a, b)
+            case "/" if is_float(dtype):
+                return functions.times(a, functions.inverse(b))
+            case "max" | "min":
+                return extreme(kind, a, b, dtype)
+            case _:
+                pass
+    return apply(kind, a, b, dtype=kind_of(dtype))
+
+
+def _whole_product(a: Sum, b: Sum) -> Sum:
+    return functions.squared(multiply(a, b))
+
+
+def unconverted(a: Sum, b: Sum, dtype: str) -> tuple[Sum, Sum, str]:
+    """Two numbers that are compared, and their dtype, before a conversion without loss."""
+    f = a.factor
+    if not isinstance(f, Applied) or f.function != f"to {dtype}" or b.number is None:
+        return a, b, dtype
+    if dtype_holds(dtype, f.dtype) and is_value_of(b, f.dtype):
+        return f.args[0], b, f.dtype
+    return a, b, dtype
+
+
+def extreme(kind: str, a: Sum, b: Sum, dtype: str) -> Sum:
+    """The greater of two elements, or the lesser: what is infinite is neutral, or all."""
+    neutral, whole = ("-inf", "inf") if kind == "max" else ("inf", "-inf")
+    for x, y in ((a, b), (b, a)):
+        if _is_infinite(y, neutral):
+            return x
+    for x in (a, b):
+        if _is_infinite(x, whole):
+            return x
+    return apply(kind, a, b, dtype=kind_of(dtype))
+
+
+def _function(name: str, args: Sequence[Sum], dtype: str) -> Sum:
+    if name in functions.FUNCTIONS and is_float(dtype):
+        return functions.FUNCTIONS[name](*args)
+    if name in ("shift_left", "shift_right") and args[1].number == 0:
+        return args[0]
+    return apply(name, *args, dtype=kind_of(dtype))
+
+
+def _is_infinite(a: Sum, name: str) -> bool:
+    f = a.factor
+    return isinstance(f, Applied) and f.function == name
+
+
+def _written_arithmetic(kind: str, a: Sum, b: Sum, dtype: str) -> Sum:
+    return apply(kind, a, b, dtype=kind_of(dtype))
+
+
+def _written_function(name: str, args: Sequence[Sum], dtype: str) -> Sum:
+    match name:
+        case "fma":
+            product = _written_arithmetic("*", args[0], args[1], dtype)
+            return _written_arithmetic("+", product, args[2], dtype)
+        case _:
+            return apply(name, *args, dtype=kind_of(dtype))
+
+
+def _semiring(kind: str, a: Sum, b: Sum, dtype: str) -> Sum:
+    if dtype == "bool" and kind in ("or", "and"):
+        return add(a, b) if kind == "or" else multiply(a, b)
+    return _arithmetic(kind, a, b, dtype)
+
+
+PRODUCTS = Algebra(_arithmetic, _function, frozenset(("+",)))
+"""Sums of products."""
+
+SEMIRING = Algebra(_semiring, _function, frozenset(("+", "max of bool")))
+"""Sums of products, also of booleans: an equation without subtraction holds in every semiring."""
+
+WRITTEN = Algebra(_written_arithmetic, _written_function, frozenset())
+"""Terms as they are written."""
+
+
+def converted(value: Sum, source: str, target: str) -> Sum:
+    """`value` in another dtype; the way through a dtype that holds every value is none."""
+    f = value.factor
+    if isinstance(f, Read):  # conversions that keep every value are not written
+        source = f.dtype
+    if source == target or source == "bool" or _is_held(value, target):
+        return value
+    if is_float(source) and is_float(target) and dtype_holds(target, source):
+        return value
+    if isinstance(f, Applied) and f.function == f"to {source}" and dtype_holds(source, f.dtype):
+        return converted(f.args[0], f.dtype, target)
+    return apply(f"to {target}", value, dtype=source)
+
+
+def _is_held(value: Sum, target: str) -> bool:
+    """Whether `target` has the number `value`."""
+    if _is_count(value):
+        return is_float(target) or target == "int64"
+    if value.number is None or target == "bool":
+        return False
+    if is_float(target):
+        return True
+    limits = np.iinfo(target)
+    return value.number.denominator == 1 and limits.min <= value.number <= limits.max
+
+
+def kind_of(dtype: str) -> str:
+    """The dtype; all floats are real numbers."""
+    return "float" if is_float(dtype) else dtype
+
+
+def chosen(condition: Sum, a: Sum, b: Sum, dtype: str) -> Sum:
+    """`a` where a boolean element holds, else `b`."""
+    if condition.number is not None:
+        return a if condition.number else b
+    return a if a.key == b.key else apply("select", condition, a, b, dtype=kind_of(dtype))
+
+
+def _is_count(value: Sum) -> bool:
+    """Whether a number is a product of extents."""
+    factors = [f for t in value.terms for f in t.factors]
+    plain = len(value.terms) == 1 and not value.terms[0].binders and not value.terms[0].where
+    return plain and bool(factors) and all(isinstance(f, Counted) for f in factors)
+
+
+def is_value_of(number: Sum, dtype: str) -> bool:
+    """Whether `dtype` may have this value; a symbolic number may be one."""
+    if is_float(dtype) or number.number is None:
+        f = number.factor
+        special = isinstance(f, Applied) and f.function in ("inf", "-inf", "nan")
+        return is_float(dtype) or not special
+    n = number.number
+    least, most = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return n.denominator == 1 and least <= n <= most

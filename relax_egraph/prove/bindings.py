@@ -1,0 +1,240 @@
+"""The variables of a rule: what is known of them, and what is assumed to be equal."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal
+from relax_egraph.egraph.rulebook.generate import APPLICATIONS
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.prove import reals
+from relax_egraph.prove.choices import Choices, Impossible
+from relax_egraph.prove.extents import Extents
+from relax_egraph.prove.nodes import (
+    Value,
+    key_of,
+    shape_of,
+)
+from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.typing import IllFormed, Typing
+from relax_egraph.prove.unfolding import BUILT
+from relax_egraph.verify.instances.primitives import PRIMITIVES
+from relax_egraph.verify.instances.query import literal_of
+
+
+class Unbound(Exception):
+    """A variable has no value yet."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that a rule applies: an operator, or any elementwise one, or any reduction."""
+
+    kind: str
+    op: Op | None
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Equal functions have one text."""
+        return self.name
+
+
+@dataclass
+class Bindings(ABC):
+    """One run over the `facts` of a rule, and the terms that it has `made` then.
+
+    `dtypes` are those that operands may have.
+    """
+
+    facts: Sequence[Tree]
+    made: Sequence[Tree]
+    choices: Choices
+    extents: Extents
+    typing: Typing
+    dtypes: Sequence[str]
+    ranks: int
+    numbers: list[reals.Comparison]
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    defined: dict[str, tuple[Form, bool]] = field(default_factory=dict[str, tuple[Form, bool]])
+    scalars: dict[str, Tree] = field(default_factory=dict[str, Tree])
+    bounds: list[reals.Bound] = field(default_factory=list[reals.Bound])
+    limits: dict[str, tuple[Sequence[int], Sequence[str]]] = field(
+        default_factory=dict[str, tuple[Sequence[int], Sequence[str]]]
+    )
+    assumed: bool = True
+    expected: tuple[dims.Dim, ...] | None = None
+    lengths: dict[str, int] = field(default_factory=dict[str, int])
+    making: list[str] = field(default_factory=list[str])
+
+    @abstractmethod
+    def value(self, tree: Tree) -> Any:
+        """The value of a term; raises `Unbound`."""
+
+    @abstractmethod
+    def variable(self, name: str) -> Any:
+        """The value of a variable; raises `Unbound`."""
+
+    def options(self, fact: Form) -> None:
+        """Note which ranks and dtypes a fact leaves to an operand."""
+        match fact:
+            case Form(items=(Atom(text="is-float"), Atom(text=name))):
+                self.limit(name, dtypes=[d for d in self.dtypes if is_float(d)])
+            case Form(
+                items=(
+                    Atom(text="="),
+                    Atom(text=text),
+                    Form(items=(Atom(text=of), Atom(text=name))),
+                )
+            ):
+                literal = literal_of(text)
+                if literal is not None and of == "rank-of" and isinstance(literal.value, int):
+                    self.limit(name, ranks=[literal.value])
+                if literal is not None and of == "dtype-of":
+                    self.limit(name, dtypes=[d for d in self.dtypes if d == literal.value])
+            case Form(items=(Atom(text="="), Atom(text=name), Atom(text=text))):
+                literal = literal_of(text)
+                if literal is not None and literal_of(name) is None:
+                    self.values.setdefault(name, self.value(Atom(text, 0)))
+            case _:
+                pass
+
+    def limit(self, name: str, *, ranks: Sequence[int] = (), dtypes: Sequence[str] = ()) -> None:
+        """Leave an operand only some ranks and dtypes."""
+        before = self.limits.get(name, (range(self.ranks + 1), self.dtypes))
+        kept = [r for r in before[0] if r in ranks] if ranks else before[0]
+        self.limits[name] = kept, [d for d in before[1] if d in dtypes] if dtypes else before[1]
+
+    def define(self) -> None:
+        """Note which facts say how a variable is made, and which tensors are one number."""
+        lists = {name for fact in self.facts for name in lists_in(fact)}
+        for fact in self.facts:
+            if isinstance(fact, Form):
+                self.options(fact)
+                if fact.head == "is-number" and isinstance(fact.items[1], Atom):
+                    self.scalars.setdefault(fact.items[1].text, fact.items[2])
+                if fact.head in APPLICATIONS and isinstance(fact.items[1], Atom):
+                    self.defined.setdefault(fact.items[1].text, (fact, True))
+            if not isinstance(fact, Form) or fact.head not in ("=", BUILT) or len(fact.items) < 3:
+                continue
+            for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
+                if isinstance(a, Atom) and isinstance(b, Form) and is_tensor(b, lists):
+                    known = self.defined.get(a.text)
+                    if known is None or (known[0].head == "vec-get" and b.head != "vec-get"):
+                        self.defined[a.text] = b, fact.head == "="
+                if (
+                    isinstance(b, Form)
+                    and b.head == "const-scalar"
+                    and isinstance(b.items[1], Atom)
+                ):
+                    self.scalars.setdefault(b.items[1].text, a)
+
+    def bind(self, name: str, value: Any) -> None:
+        """Give a variable a value."""
+        if name != "_":
+            self.values[name] = value
+
+    def is_open(self, item: Tree) -> bool:
+        """Whether a term is a variable without a value."""
+        if not isinstance(item, Atom) or is_literal(item.text):
+            return False
+        return item.text not in self.values
+
+    def unify(self, a: Any, b: Any) -> None:
+        """Assume that two values are equal."""
+        if a is b:
+            return
+        match a, b:
+            case tuple(), tuple():
+                if len(a) != len(b):
+                    raise Impossible
+                for x, y in zip(a, b, strict=True):
+                    self.unify(x, y)
+            case (bool(), _) | (_, bool()) | (str(), _) | (_, str()):
+                if a != b:
+                    raise Impossible
+            case (Sum(), _) | (_, Sum()) | (float(), _) | (_, float()):
+                self.compared("=", a, b)
+            case (Function(), _):
+                if not isinstance(b, Function) or a.key != b.key:
+                    raise Impossible
+            case _ if isinstance(a, Value) or isinstance(b, Value):
+                self.same_value(a, b)
+            case _ if isinstance(a, Sum) or isinstance(b, Sum):
+                raise IllFormed("a number is compared with an extent")
+            case (PrimValue(), _) | (_, PrimValue()) | (None, _) | (_, None):
+                if a != b:
+                    raise Impossible
+            case _:
+                self.extents.equate(a, b)
+
+    def same_value(self, a: Any, b: Any) -> None:
+        """Two forms of one value: one is kept, and the other says less."""
+        if isinstance(a, Value) and isinstance(b, Value):
+            if not isinstance(a.info, TensorStructInfo) or not isinstance(b.info, TensorStructInfo):
+                return
+            if a.info.dtype != b.info.dtype:
+                raise Impossible
+            self.unify(shape_of(a), shape_of(b))
+        elif a is not b:
+            raise Impossible
+
+    def compared(self, head: str, a: Any, b: Any) -> None:
+        """A comparison of numbers, texts or vectors."""
+        if isinstance(a, Sum | float) or isinstance(b, Sum | float):
+            c = reals.Comparison(head, reals.number(a), reals.number(b))
+            if c.decided is False:
+                raise Impossible
+            if c.decided is None and c not in self.numbers:
+                self.numbers.append(c)
+            return
+        texts = all(isinstance(x, str | bool | int) for x in (a, b))
+        if texts:
+            if not (a == b if head == "=" else PRIMITIVES[head](a, b)):
+                raise Impossible
+            return
+        match head:
+            case "<":
+                self.extents.at_least(b, dims.add(a, 1))
+            case "<=":
+                self.extents.at_least(b, a)
+            case ">":
+                self.extents.at_least(a, dims.add(b, 1))
+            case ">=":
+                self.extents.at_least(a, b)
+            case _:
+                if head == "!=" and key_of(a) == key_of(b):
+                    raise Impossible
+
+
+def is_term(tree: Tree) -> bool:
+    """Whether a term is the result of an operator."""
+    return isinstance(tree, Form) and (tree.head.startswith("R.") or tree.head == "unstable-app")
+
+
+def is_tensor(tree: Form, lists: set[str]) -> bool:
+    """Whether a term is a tensor: a result, or in one of `lists`."""
+    of = tree.items[1] if tree.head == "vec-get" else None
+    return is_term(tree) or (isinstance(of, Atom) and of.text in lists)
+
+
+def forms_of(tree: Tree) -> list[Form]:
+    """All applications in a term."""
+    if isinstance(tree, Atom):
+        return []
+    return [tree, *(f for item in tree.items for f in forms_of(item))]
+
+
+def lists_in(tree: Tree) -> set[str]:
+    """The variables in `tree` that are lists of tensors."""
+    names = set[str]()
+    for form in forms_of(tree):
+        items = form.items[1:]
+        if form.head in ("R.concat", "R.stack", "R.meshgrid") and isinstance(items[0], Atom):
+            names.add(items[0].text)
+    return names

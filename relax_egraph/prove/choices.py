@@ -1,0 +1,49 @@
+"""Exhaustive choices: a function runs again for every combination of choices that it makes."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Impossible(Exception):
+    """The choices made so far contradict each other."""
+
+
+class Choices:
+    """The choices of one run, by label: those of `made`, and the first option of each other one.
+
+    `open` are the labels that this run chose first, each with the number of its options.
+    """
+
+    def __init__(self, made: Mapping[str, int]) -> None:
+        self.made = dict(made)
+        self.open: list[tuple[str, int]] = []
+
+    def of(self, label: str, options: Sequence[T]) -> T:
+        """One of `options`; raises `Impossible` if there is none."""
+        if not options:
+            raise Impossible
+        if label not in self.made:
+            self.made[label] = 0
+            self.open.append((label, len(options)))
+        return options[self.made[label]]
+
+
+def runs(function: Callable[[Choices], R]) -> Iterator[R | None]:
+    """The results of `function` for all combinations of choices; ``None`` of impossible ones.
+
+    The function makes the same choices when the choices before are the same.
+    """
+    todo: list[dict[str, int]] = [{}]
+    while todo:
+        before = todo.pop()
+        choices = Choices(before)
+        try:
+            yield function(choices)
+        except Impossible:
+            yield None
+        for label, count in choices.open:
+            todo += [{**before, label: other} for other in range(1, count)]
+            before = {**before, label: 0}

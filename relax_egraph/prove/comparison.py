@@ -1,0 +1,208 @@
+"""Compares both sides of an instance, element by element, in cases that conditions make."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.struct_info import TupleStructInfo
+from relax_egraph.prove import reads, specials
+from relax_egraph.prove.algebra import PRODUCTS, SEMIRING, WRITTEN, Algebra
+from relax_egraph.prove.conditions import Condition, Nonnegative, Zero, negated
+from relax_egraph.prove.effort import CASE, QUERY, Effort
+from relax_egraph.prove.elements import Elements
+from relax_egraph.prove.equality import Equality
+from relax_egraph.prove.matching import Matching
+from relax_egraph.prove.nodes import Leaf, Part, Result, Uniform, Value, dtype_of, shape_of
+from relax_egraph.prove.pointwise import Assumption, Pointwise
+from relax_egraph.prove.polynomial import Index, Polynomial, of_dim, variable
+from relax_egraph.prove.reading import Reader, Tensor, Undecided
+from relax_egraph.prove.reals import is_computed
+from relax_egraph.prove.solver import Solver
+from relax_egraph.prove.sums import Sum
+
+MOST_CASES = 10
+"""The most conditions that one case is made of."""
+
+
+Element: TypeAlias = Callable[[Sequence[Polynomial]], Sum]
+"""The element of a tensor at an index."""
+
+
+class NotProven(Exception):
+    """A step of a proof is missing."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is left of both sides where they are not proven equal."""
+
+    left: Sum
+    right: Sum
+
+
+class Comparing:
+    """Compares values under what a general instance assumes."""
+
+    def __init__(self, matching: Matching, effort: Effort, exact: bool) -> None:
+        self.solver = Solver(effort)
+        self.readers = [self.elements_in(matching, a) for a in (PRODUCTS, SEMIRING)]
+        self.written = self.elements_in(matching, WRITTEN)
+        self.exact = exact
+        self.effort = effort
+        self.matching = matching
+        self.bijections: list[str] = []
+        for c in matching.extents.conditions:
+            self.solver.assume(c)
+
+    def elements_in(self, matching: Matching, algebra: Algebra) -> Elements:
+        """The elements of values as terms of an algebra."""
+        reader = Reader(self.solver, algebra)
+        positive = (c.high.factor for c in matching.numbers if c.is_positive)
+        reader.positive = frozenset(f.key for f in positive if f is not None)
+        return Elements(reader)
+
+    def bounds(self) -> list[Assumption]:
+        """What is assumed of the elements of operands."""
+        return [
+            (b.value.name, b.kind, b.limit)
+            for b in self.matching.bounds
+            if isinstance(b.value, Leaf)
+        ]
+
+    def require(self, what: str, c: Condition) -> None:
+        """Raise `NotProven` unless a condition of the right side follows."""
+        if not self.solver.holds(c):
+            raise NotProven(f"that {what} does not follow: {c.key}")
+
+    def compare(self, left: Value, right: Any) -> None:
+        """Raise `NotProven` unless two values are equal."""
+        if isinstance(left.info, TupleStructInfo):
+            for k in range(len(left.info.fields)):
+                self.compare(_field(left, k), _field(right, k))
+            return
+        divides = isinstance(right, Sum) and "inverse" in specials.functions_in(right)
+        if divides and not any(c.kind == "!=" for c in self.matching.numbers):
+            raise NotProven("a number may be divided by 0")
+        if not isinstance(right, Sum):
+            self.of_one_type(left, right)
+        elif not is_float(dtype_of(left)) and is_computed(right):
+            self.of_range(right, dtype_of(left))
+        products, semiring = self.readers
+        try:
+            self.elementwise(products, left, right)
+        except NotProven as reason:
+            try:
+                self.elementwise(semiring, left, right)
+            except NotProven:
+                raise reason from None
+        if self.has_floats():
+            self.elementwise(self.written, left, right)
+
+    def of_range(self, number: Sum, dtype: str) -> None:
+        """Raise `NotProven` unless a computed number is one of `dtype`: integers wrap around."""
+        pointwise = Pointwise(Equality(self.solver, []), self.matching.numbers, ())
+        if not pointwise.within(number, dtype):
+            raise NotProven(f"whether {dtype} has the number is not decided")
+
+    def of_one_type(self, left: Value, right: Value) -> None:
+        """Raise `NotProven` unless two values have one shape and one dtype."""
+        if dtype_of(left) != dtype_of(right):
+            raise NotProven(f"the dtypes of both sides are {dtype_of(left)} and {dtype_of(right)}")
+        a, b = shape_of(left), shape_of(right)
+        if len(a) != len(b):
+            raise NotProven(f"the ranks of both sides are {len(a)} and {len(b)}")
+        for x, y in zip(a, b, strict=True):
+            self.require("both sides have one shape", Zero(of_dim(x) - of_dim(y)))
+
+    def elementwise(self, elements: Elements, a: Value, b: Value | Sum) -> None:
+        """Raise `NotProven` unless every element of `a` is that of `b`, or that number."""
+        left = elements.of(a)
+        right: Element = _constant(b) if isinstance(b, Sum) else elements.of(b).at
+        axes = [Index(f"i{k}", e) for k, e in enumerate(left.extents)]
+        index = [variable(a) for a in axes]
+        inside = [c for a in axes for c in (Nonnegative(a.extent - 1), Nonnegative(variable(a)))]
+        compare = self.special if elements is self.written else self.equal
+        self.cases(left, left.at, right, index, inside, MOST_CASES, compare)
+
+    def has_floats(self) -> bool:
+        """Whether an operand is of floats."""
+        operands = (v for v in self.matching.values.values() if isinstance(v, Leaf | Uniform))
+        return any(is_float(dtype_of(v)) for v in operands)
+
+    def cases(
+        self,
+        tensor: Tensor,
+        left: Element,
+        right: Element,
+        index: Sequence[Polynomial],
+        where: Sequence[Condition],
+        depth: int,
+        compare: Callable[[Tensor, Sum, Sum], None],
+    ) -> None:
+        """Compare where conditions hold, in cases of what is not decided there."""
+        self.effort.spend(CASE)
+        with self.solver.scope(where):
+            if depth < MOST_CASES and self.solver.impossible(()):
+                return
+            try:
+                compare(tensor, left(index), right(index))
+                return
+            except Undecided as undecided:
+                c = undecided.condition
+            if not depth:
+                raise NotProven(f"too many cases: {c.key}")
+            for case in (c, negated(c)):
+                self.cases(tensor, left, right, index, (case,), depth - 1, compare)
+
+    def equal(self, tensor: Tensor, a: Sum, b: Sum) -> None:
+        """Raise `NotProven` unless two elements are equal."""
+        equality = Equality(self.solver, self.bijections)
+        if equality.sums(a, b):
+            return
+        pointwise = Pointwise(equality, self.matching.numbers, self.bounds())
+        if pointwise.equal(a, b, tensor.dtype):
+            return
+        raise NotProven(f"the elements differ: {a.key} and {b.key}"[:400])
+
+    def special(self, tensor: Tensor, a: Sum, b: Sum) -> None:
+        """Raise `NotProven` unless both elements are NaN and infinite for the same operands."""
+        functions = specials.functions_in(a) | specials.functions_in(b)
+        if a.key == b.key or not functions:
+            return
+        numbers = self.matching.numbers
+        if not reads.has_reductions(a) and not reads.has_reductions(b):
+            self.effort.spend(QUERY)
+            assumed = specials.Assumptions(
+                numbers, self.bounds(), not self.exact, Equality(self.solver, []).factors
+            )
+            known = specials.agree(a, b, tensor.dtype, assumed)
+            if known is False:
+                raise NotProven("the sides differ where an operand is NaN, infinite or 0")
+            if known:
+                return
+        ours, theirs = list(reads.readings(a)), list(reads.readings(b))
+        for mine, other in ((theirs, ours), (ours, theirs)):
+            for r in mine:
+                if r.chosen or reads.is_finite(r.name, numbers):
+                    continue
+                if not any(self.covers(o, r) for o in other if o.name == r.name):
+                    raise NotProven(
+                        f"only one side reads {r.name}, or reads it in a sum of nothing"
+                    )
+
+    def covers(self, a: reads.Reading, b: reads.Reading) -> bool:
+        """Whether `a` is read wherever `b` is: not in a sum over nothing where `b` is outside."""
+        more = [e for e in a.extents if e not in b.extents]
+        return all(self.solver.holds(Nonnegative(e - 1)) for e in more)
+
+
+def _constant(value: Sum) -> Element:
+    return lambda _: value
+
+
+def _field(value: Value, number: int) -> Part:
+    """One field of a tuple."""
+    assert isinstance(value, Result)
+    assert isinstance(value.info, TupleStructInfo)
+    return Part(value, number, value.info.fields[number])

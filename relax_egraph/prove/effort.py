@@ -1,0 +1,27 @@
+"""A bound on the work of one proof, counted in steps, so that a verdict depends on no clock."""
+
+from dataclasses import dataclass
+
+
+class TooSlow(Exception):
+    """A proof takes more steps than it may."""
+
+
+@dataclass
+class Effort:
+    """The steps that are `left`."""
+
+    left: int
+
+    def spend(self, steps: int) -> None:
+        """Take steps; raises `TooSlow` if none are left."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooSlow
+
+
+QUERY = 40
+"""The steps of one question to the solver."""
+
+CASE = 5
+"""The steps of one comparison of two elements."""

@@ -1,0 +1,133 @@
+"""Operators on images, as unknown functions of their operands in canonical order.
+
+What a convolution, a pool or a resize computes is the same for every order of axes: its result in
+canonical order is a function of the operands in canonical order and of all other attributes.  That
+is all that proofs about orders use; strides, padding and the like may be anything.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.op import AttrParam, Op
+from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo
+from relax_egraph.prove.choices import Impossible
+from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
+
+ANY = "any order"
+"""An order of axes that is none of those that functions of rules know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """The letters of an image, and the attributes that say the orders of operands and result."""
+
+    letters: str
+    data: str
+    kernel: str = ""
+    out: str = "out_layout"
+
+
+_LETTERS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+ON_IMAGES: Mapping[str, Layouts] = {
+    **{
+        f"nn.conv{n}d{end}": Layouts(_LETTERS[n], "data_layout", "kernel_layout")
+        for n in (1, 2, 3)
+        for end in ("", "_transpose")
+    },
+    **{
+        f"nn.{name}{n}d": Layouts(_LETTERS[n], "layout")
+        for n in (1, 2, 3)
+        for name in ("max_pool", "avg_pool", "adaptive_avg_pool")
+    },
+    "image.resize2d": Layouts("NCHW", "layout", out=""),
+}
+"""The operators on images."""
+
+_ORDERS = {
+    "NCW": ("NCW", "NWC"),
+    "NCHW": ("NCHW", "NHWC"),
+    "NCDHW": ("NCDHW", "NDHWC"),
+}
+_KERNELS = {
+    "NCW": ("OIW", "WIO", "IOW"),
+    "NCHW": ("OIHW", "HWIO", "HWOI", "OHWI", "IOHW"),
+    "NCDHW": ("OIDHW", "DHWIO", "IODHW"),
+}
+_FIRST_KERNEL = {"NCW": "OIW", "NCHW": "OIHW", "NCDHW": "OIDHW"}
+
+
+def orders(op: Op, attr: AttrParam) -> Sequence[str] | None:
+    """The orders that an attribute says: those of frameworks, and any other."""
+    layouts = ON_IMAGES.get(op.name)
+    if layouts is None or attr.name not in (layouts.data, layouts.kernel, layouts.out):
+        return None
+    if attr.name == layouts.kernel:
+        return (*_KERNELS[layouts.letters], ANY)
+    some = (*_ORDERS[layouts.letters], ANY)
+    return ("", *some) if attr.name == layouts.out else some
+
+
+def order_of(letters: str, layout: str) -> tuple[int, ...] | None:
+    """The axis of each letter in a layout; ``None`` for any order, which stays as it is."""
+    return None if layout == ANY else tuple(map(layout.index, letters))
+
+
+@dataclass(frozen=True)
+class OnImage:
+    """The orders of one application, and the text of everything else."""
+
+    data: tuple[int, ...] | None
+    kernel: tuple[int, ...] | None
+    out: tuple[int, ...] | None
+    others: str
+
+
+def application(op: Op, attrs: Mapping[str, Any]) -> OnImage:
+    """How `op` is applied."""
+    layouts = ON_IMAGES[op.name]
+    names = (layouts.data, layouts.kernel, layouts.out)
+    kernel = attrs.get(layouts.kernel, "")
+    letters = layouts.letters
+    data = attrs[layouts.data]
+    out = attrs.get(layouts.out) or data
+    others = ",".join(f"{k}={key_of(v)}" for k, v in attrs.items() if k not in names)
+    unknown = [x for x in (data, out, kernel) if x == ANY]
+    return OnImage(
+        order_of(letters, data),
+        order_of(_FIRST_KERNEL[letters], kernel) if kernel else None,
+        order_of(letters, out),
+        f"{op.name} {others} {unknown and (data == ANY, out == ANY, kernel == ANY)}",
+    )
+
+
+def canonical(items: Sequence[Any], order: tuple[int, ...] | None) -> tuple[Any, ...]:
+    """The `items` of axes in canonical order."""
+    return tuple(items) if order is None else tuple(items[k] for k in order)
+
+
+def laid_out(items: Sequence[Any], order: tuple[int, ...] | None) -> tuple[Any, ...]:
+    """The `items` in the order of a layout: the inverse of `canonical`."""
+    if order is None:
+        return tuple(items)
+    placed = dict(zip(order, items, strict=True))
+    return tuple(placed[k] for k in range(len(order)))
+
+
+def info_of(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> TensorStructInfo:
+    """The struct info of a result: its extents are a function of those in canonical order."""
+    layouts, how = ON_IMAGES[op.name], application(op, attrs)
+    tensors = [v for v in operands if isinstance(v, Value)]
+    if any(len(shape_of(v)) != len(layouts.letters) for v in tensors[:2]):
+        raise Impossible
+    shapes = [canonical(shape_of(tensors[0]), how.data)]
+    if len(tensors) > 1:
+        shapes.append(canonical(shape_of(tensors[1]), how.kernel))
+    dtype = attrs.get("out_dtype") or dtype_of(tensors[0])
+    text = f"{how.others} {shapes} {[dtype_of(v) for v in tensors]}"
+    name = f"image_{sha256(text.encode()).hexdigest()[:12]}"
+    extents = [dims.symbol(f"{name}_{k}") for k in range(len(layouts.letters))]
+    return TensorStructInfo(ShapeExpr(laid_out(extents, how.out)), dtype, len(extents))

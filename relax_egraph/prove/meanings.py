@@ -1,0 +1,143 @@
+"""Functions of rules on symbolic shapes: their values, and what holds where they have one.
+
+A function that looks at whether extents are equal has no value for different symbols.  Here each
+case in which it has one is chosen, with the equations that hold in it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.struct_info import Shape
+from relax_egraph.prove.choices import Choices, Impossible
+from relax_egraph.prove.extents import Extents
+
+Meaning: TypeAlias = Callable[..., Any]
+"""The value of a function, for the choices and the extents of a run, and the arguments."""
+
+
+def position_on(choices: Choices, extents: Extents, position: Dim, extent: Dim) -> Dim:
+    """The position from the front: it is within the axis, beyond it, or counts from its end."""
+    label = f"{position} on {extent}"
+    match choices.of(label, ("within", "beyond", "from the end")):
+        case "within":
+            extents.at_least(position, 0)
+            extents.at_least(extent, position)
+            return position
+        case "beyond":
+            extents.at_least(position, extent)
+            return extent
+        case _:
+            extents.at_least(-1, position)
+            extents.at_least(dims.add(extent, position), 0)
+            return dims.add(extent, position)
+
+
+def varying_axes(choices: Choices, extents: Extents, part: Shape, whole: Shape) -> tuple[int, ...]:
+    """The axes along which extents are equal; the others are 1 in the part."""
+    added = len(whole) - len(part)
+    if added < 0:
+        raise Impossible
+    varying: list[int] = []
+    for k, (a, b) in enumerate(zip(part, whole[added:], strict=True)):
+        if choices.of(f"varies along {k}: {a} and {b}", (True, False)):
+            extents.equate(a, b)
+            varying.append(k + added)
+        else:
+            extents.equate(a, 1)
+    return tuple(varying)
+
+
+def common_shape(choices: Choices, extents: Extents, first: Shape, second: Shape) -> Shape:
+    """The larger of two shapes, if the other is empty, or lacks only leading extents of 1."""
+    small, large = sorted((first, second), key=len)
+    if small:
+        before = len(large) - len(small)
+        for a, b in zip(small, large[before:], strict=True):
+            extents.equate(a, b)
+        for d in large[:before]:
+            extents.equate(d, 1)
+    return large
+
+
+def bias_shape(choices: Choices, extents: Extents, bias: Shape, scores: Shape) -> Shape:
+    """The shape (batch, head, query, key) of a bias that is broadcast to the shape of scores."""
+    if not 1 <= len(bias) <= len(scores) <= 4:
+        raise Impossible
+    extents.equate(bias[-1], scores[-1])
+    if len(scores) == 3 and len(bias) == 3:
+        return (bias[0], 1, *bias[1:])
+    return (1,) * (4 - len(bias)) + bias
+
+
+def axis_without(choices: Choices, extents: Extents, shape: Shape, left: Shape) -> int:
+    """An axis of extent 1 without which `shape` is `left`."""
+    if len(shape) != len(left) + 1:
+        raise Impossible
+    axis = choices.of(f"axis of {shape} that {left} lacks", range(len(shape)))
+    extents.equate(shape[axis], 1)
+    for a, b in zip(shape[:axis] + shape[axis + 1 :], left, strict=True):
+        extents.equate(a, b)
+    return axis
+
+
+def only_units_move(
+    choices: Choices, extents: Extents, shape: Shape, permutation: tuple[int, ...]
+) -> bool:
+    """Whether a permutation of `shape` keeps the order of all axes of extent other than 1."""
+    if len(shape) != len(permutation):
+        raise Impossible
+    units: set[int] = set()
+    for k, d in enumerate(shape):
+        if choices.of(f"axis {k} of {shape} is 1", (False, True)):
+            extents.equate(d, 1)
+            units.add(k)
+    moved = [a for a, k in zip(permutation, range(len(shape)), strict=True) if k not in units]
+    return moved == sorted(moved)
+
+
+def number_of(choices: Choices, extents: Extents, dim: Dim) -> int:
+    """The number of a dimension, which is the place of a tensor in a list."""
+    if isinstance(dim, int):
+        return dim
+    number = choices.of(f"number of {dim}", range(3))
+    extents.equate(dim, number)
+    return number
+
+
+def all_zero(choices: Choices, extents: Extents, numbers: tuple[Dim, ...]) -> bool:
+    """All are 0: a premise that none is says less."""
+    for n in numbers:
+        extents.equate(n, 0)
+    return True
+
+
+def all_one(choices: Choices, extents: Extents, numbers: tuple[Dim, ...]) -> bool:
+    """All are 1."""
+    for n in numbers:
+        extents.equate(n, 1)
+    return True
+
+
+MEANINGS: Mapping[str, Meaning] = {
+    "position-on": position_on,
+    "varying-axes": varying_axes,
+    "common-shape": common_shape,
+    "bias-shape": bias_shape,
+    "axis-without": axis_without,
+    "only-units-move": only_units_move,
+    "number-of": number_of,
+    "all-zero": all_zero,
+    "all-one": all_one,
+}
+"""The functions that look at whether extents are equal, or how large they are."""
+
+BLIND = frozenset(
+    (
+        *("inverse-of", "axes-before", "permutation-without", "axes-of-both", "units-of"),
+        *("dims-of", "product-along", "shape-without", "shape-keeping", "axis-of"),
+        *("layout-permuted", "layout-before", "dtype-holds"),
+    )
+)
+"""The functions whose value does not depend on extents."""

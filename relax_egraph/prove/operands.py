@@ -1,0 +1,241 @@
+"""The operands and attributes of an instance: what a rule leaves open is chosen, each way once."""
+
+from abc import ABC
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relax_egraph.egraph.functions.function import FUNCTIONS
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal, written
+from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo
+from relax_egraph.prove import reals, sums
+from relax_egraph.prove.algebra import is_value_of
+from relax_egraph.prove.beside import Beside
+from relax_egraph.prove.bindings import Bindings, Unbound, forms_of, is_term, lists_in
+from relax_egraph.prove.choices import Impossible
+from relax_egraph.prove.layouts import ANY, ON_IMAGES
+from relax_egraph.prove.nodes import (
+    Leaf,
+    Uniform,
+    Value,
+    shape_of,
+)
+from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.typing import tensor_info
+
+NARROW = frozenset(("int8", "int16", "int64", "uint8", "uint16", "uint64"))
+"""Dtypes that are tried with ranks 0 and 1: an element's formula has no rank in it."""
+
+MOST_PARTS = 3
+"""The most tensors in a list of unknown length."""
+
+
+@dataclass
+class Operands(Bindings, ABC):
+    """Operands, attributes, shapes and numbers."""
+
+    def uniform(self, name: str, value: Any) -> Any:
+        """`value`, or the tensor of the number that a premise says it is."""
+        if name not in self.scalars or not isinstance(value, Value):
+            return value
+        info = tensor_info(value.info)
+        number = self.scalar(name)
+        if not is_value_of(number, str(info.dtype)):
+            raise Impossible
+        return Uniform(number, info)
+
+    def scalar(self, name: str) -> Sum:
+        """The number that all elements of a tensor are."""
+        tree = self.scalars[name]
+        try:
+            return reals.number(self.value(tree))
+        except Unbound:
+            number = self.unknown_number(written(tree))
+            if isinstance(tree, Atom):
+                self.bind(tree.text, number)
+            return number
+
+    def unknown_number(self, name: str) -> Sum:
+        """A symbolic number."""
+        return sums.apply(f"number {name}")
+
+    def bound(self, kind: str, value: Value) -> Sum:
+        """A bound of the elements of a tensor."""
+        number = self.unknown_number(f"{kind} {value.key}")
+        if kind == "magnitude-of":
+            self.bounds.append(reals.Bound(value, "finite", sums.NOTHING))
+        else:
+            self.bounds.append(reals.Bound(value, ">=" if kind == "low-of" else "<=", number))
+        return number
+
+    def operand(self, tree: Tree, beside: Beside | None = None) -> Any:
+        """The value of an operand; a variable that nothing says more of is an operand of the rule.
+
+        It has a rank and a dtype that the operator accepts `beside` the operands before it.
+        """
+        if isinstance(tree, Atom) and not is_literal(tree.text):
+            try:
+                return self.within(beside, lambda: self.variable(tree.text))
+            except Unbound:
+                self.values[tree.text] = self.leaf(tree.text, beside)
+                return self.values[tree.text]
+        return self.within(beside, lambda: self.value(tree))
+
+    def within(self, beside: Beside | None, evaluate: Callable[[], Any]) -> Any:
+        """The value of a term whose result has the shape that stands `beside` it."""
+        before, self.expected = self.expected, beside.shape if beside is not None else None
+        try:
+            return evaluate()
+        finally:
+            self.expected = before
+
+    def leaf(self, name: str, beside: Beside | None) -> Value:
+        """An operand of any rank and dtype."""
+        if any(name in lists_in(f) for f in self.facts):
+            raise Unbound(name)
+        ranks, dtypes = self.limits.get(name, (range(self.ranks + 1), self.dtypes))
+        if beside is not None and beside.op is not None and beside.op.name in ON_IMAGES:
+            ranks = (len(ON_IMAGES[beside.op.name].letters),)
+        like = beside.shape if beside is not None else None
+        if beside is not None:
+            dtypes = beside.accepted(dtypes)
+        dtype = self.choices.of(f"dtype of {name}", dtypes)
+        if like is not None:
+            shape = like if len(like) in ranks else self.choices.of("no rank", ())
+        else:
+            narrow = dtype in NARROW and len(self.dtypes) < len(DTYPES)
+            least = [r for r in ranks if r <= 1 or not narrow] or list(ranks)[:1]
+            if beside is not None:
+                least = beside.of_rank(least)
+            rank = self.choices.of(f"rank of {name} of {dtype}", least)
+            plain = "".join(c if c.isalnum() else "_" for c in name)
+            shape = tuple(self.extents.symbol(f"{plain}_{k}") for k in range(rank))
+        info = TensorStructInfo(ShapeExpr(shape), dtype, len(shape))
+        return self.uniform(name, Leaf(name, info))
+
+    def open(self, item: Tree, options: Any) -> Any:
+        """The value of an attribute, or each of `options` if it is a variable without one."""
+        try:
+            return self.value(item)
+        except Unbound:
+            if isinstance(item, Atom):
+                several = options()
+                if ANY in several and not self.is_inspected(item.text):
+                    several = [o for o in several if o in ("", ANY)]
+                value = self.choices.of(f"attribute {item.text} {item.start}", several)
+                if isinstance(value, Sum):
+                    value = self.unknown_number(f"{item.text} {item.start}")
+                self.bind(item.text, value)
+                return value
+            return self.listed(item, options)
+
+    def is_inspected(self, name: str) -> bool:
+        """Whether a fact looks at the order of axes that a variable says."""
+        functions_of = (f for fact in self.facts for f in forms_of(fact) if f.head in FUNCTIONS)
+        return any(isinstance(i, Atom) and i.text == name for f in functions_of for i in f.items)
+
+    def listed(self, item: Form, options: Any) -> Any:
+        """A vector of which elements are open."""
+        if item.head != "vec-of":
+            raise Unbound(written(item))
+        value = self.choices.of(f"attribute {written(item)} {item.start}", options())
+        if len(value) != len(item.items) - 1:
+            raise Impossible
+        for tree, element in zip(item.items[1:], value, strict=True):
+            if not self.pattern_of(tree, element):
+                self.unify(self.value(tree), element)
+        return value
+
+    def pattern_of(self, tree: Tree, value: Any) -> bool:
+        """Bind a variable without a value; whether it was one."""
+        if isinstance(tree, Atom) and not is_literal(tree.text) and tree.text not in self.values:
+            self.bind(tree.text, value)
+            return True
+        return False
+
+    def tensors(self, item: Tree) -> tuple[Value, ...]:
+        """A list of tensors; one of unknown length has up to `MOST_PARTS`."""
+        if isinstance(item, Form) and item.head == "vec-of":
+            return self.parts(item.items[1:])
+        try:
+            return self.value(item)
+        except Unbound:
+            if not isinstance(item, Atom):
+                raise
+        count = self.choices.of(f"length of {item.text}", range(1, MOST_PARTS + 1))
+        self.lengths[item.text] = count
+        self.values[item.text] = self.parts([self.element(item.text, k) for k in range(count)])
+        return self.values[item.text]
+
+    def element(self, name: str, place: int) -> Tree:
+        """A tensor in a list: the term that a fact says it is, or an operand of the rule."""
+        for fact in self.facts:
+            if not isinstance(fact, Form) or fact.head != "=":
+                continue
+            for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
+                if not isinstance(b, Form) or b.head != "vec-get" or written(b.items[1]) != name:
+                    continue
+                made = is_term(a) or (
+                    isinstance(a, Atom)
+                    and a.text in self.defined
+                    and is_term(self.defined[a.text][0])
+                )
+                if made and self.place(b.items[2]) == place:
+                    return a
+        return Atom(f"{name}#{place}", 0)
+
+    def place(self, tree: Tree) -> Any:
+        """The value of a place in a list, if it has one yet."""
+        try:
+            return self.value(tree)
+        except Unbound:
+            return None
+
+    def parts(self, items: Sequence[Tree]) -> tuple[Value, ...]:
+        """Tensors that are joined: all have one rank and one dtype."""
+        values: list[Value] = []
+        for item in items:
+            values.append(self.operand(item, Beside(operators()["concat"].op, values, True)))
+        return tuple(values)
+
+    def shape(self, op: Op, item: Tree, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """A shape, of any rank and extents."""
+        try:
+            return self.value(item)
+        except Unbound:
+            pass
+        if isinstance(item, Form):
+            if item.head != "vec-of":
+                raise Unbound(written(item))
+            return tuple(self.dim(t) for t in item.items[1:])
+        ranks: Sequence[int] = range(self.ranks + 1)
+        if op.name == "strided_slice":
+            ranks = (len(attrs["axes"]),)
+        elif op.name == "broadcast_to":
+            ranks = range(len(shape_of(operands[0])), self.ranks + 1)
+        rank = self.choices.of(f"rank of {item.text}", ranks)
+        plain = "".join(c if c.isalnum() else "_" for c in item.text)
+        self.values[item.text] = tuple(self.position(op, f"{plain}_{k}") for k in range(rank))
+        return self.values[item.text]
+
+    def position(self, op: Op, name: str) -> dims.Dim:
+        """An extent, or for a slice a position, which may count from the end."""
+        value = self.extents.symbol(name)
+        if op.name == "strided_slice" and self.choices.of(f"{name} is from the end", (False, True)):
+            return dims.sub(-1, value)
+        return value
+
+    def dim(self, tree: Tree) -> dims.Dim:
+        """An extent; a variable without a value is a symbol."""
+        try:
+            return self.value(tree)
+        except Unbound:
+            if not isinstance(tree, Atom):
+                raise
+            plain = "".join(c if c.isalnum() else "_" for c in tree.text)
+            self.bind(tree.text, self.extents.symbol(plain))
+            return self.values[tree.text]

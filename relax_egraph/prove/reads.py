@@ -1,0 +1,64 @@
+"""What an element reads: operands and numbers, within which sums, or by a choice."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.prove.polynomial import Polynomial
+from relax_egraph.prove.reals import Comparison, as_float
+from relax_egraph.prove.sums import Applied, Counted, Folded, Read, Sum
+
+
+def has_reductions(a: Sum) -> bool:
+    """Whether an element is made of more than single elements."""
+    return any(
+        t.binders
+        or any(
+            isinstance(f, Folded) or (isinstance(f, Applied) and any(map(has_reductions, f.args)))
+            for f in t.factors
+        )
+        for t in a.terms
+    )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A tensor or a number that an element reads, within sums over `extents`, or by a choice."""
+
+    name: str
+    extents: tuple[Polynomial, ...]
+    chosen: bool
+
+
+def readings(
+    a: Sum, extents: tuple[Polynomial, ...] = (), chosen: bool = False
+) -> Iterator[Reading]:
+    """All that an element reads."""
+    for t in a.terms:
+        inner = (*extents, *(b.extent for b in t.binders))
+        guarded = chosen or bool(t.where)
+        for f in t.factors:
+            match f:
+                case Read(tensor):
+                    yield Reading(tensor, inner, guarded)
+                case Applied("select", (condition, x, y)):
+                    yield from readings(condition, inner, guarded)
+                    yield from readings(x, inner, True)
+                    yield from readings(y, inner, True)
+                case Applied(function, ()) if function.startswith("number "):
+                    yield Reading(function, inner, guarded)
+                case Applied(_, args):
+                    for arg in args:
+                        yield from readings(arg, inner, guarded)
+                case Folded(_, binders, where, of):
+                    within = (*inner, *(b.extent for b in binders))
+                    yield from readings(of, within, guarded or bool(where))
+                case Counted():
+                    pass
+
+
+def is_finite(name: str, numbers: Sequence[Comparison]) -> bool:
+    """Whether a number of a rule is assumed to be finite."""
+    bounds = [c for c in numbers if f"{name}:" in c.a.key or f"{name}:" in c.b.key]
+    above = [c for c in bounds if (n := as_float(c.b)) is not None and "<" in c.kind and n < 1e300]
+    strict = [c for c in bounds if c.kind == "<"]
+    return bool(above) or len(strict) >= 2

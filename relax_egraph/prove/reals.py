@@ -1,0 +1,126 @@
+"""Numbers of rules: symbolic constants, and what is assumed of them and of elements."""
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from relax_egraph.prove import functions, sums
+from relax_egraph.prove.nodes import Value
+from relax_egraph.prove.sums import Sum
+
+COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""The comparisons of numbers."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``a < b`` and its like, of numbers."""
+
+    kind: str
+    a: Sum
+    b: Sum
+
+    @property
+    def decided(self) -> bool | None:
+        """Whether it holds; ``None`` if the numbers are symbolic."""
+        x, y = as_float(self.a), as_float(self.b)
+        if x is None or y is None:
+            return True if self.kind in ("=", "<=", ">=") and self.a.key == self.b.key else None
+        return COMPARED[self.kind](x, y)
+
+    def excludes(self, number: Sum, value: float) -> bool:
+        """Whether it is false if `number` has this value."""
+        x = value if self.a.key == number.key else as_float(self.a)
+        y = value if self.b.key == number.key else as_float(self.b)
+        if number.key not in (self.a.key, self.b.key):
+            return False
+        if math.isnan(value):  # a comparison with NaN is false, whatever the other is
+            return self.kind != "!="
+        return x is not None and y is not None and not COMPARED[self.kind](x, y)
+
+    @property
+    def high(self) -> Sum:
+        """The number that is said to be the greater one."""
+        return self.b if self.kind in ("<", "<=") else self.a
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether it says that one symbol is positive."""
+        high = self.high
+        known = as_float(self.a if high is self.b else self.b)
+        least = known is not None and (known > 0 or (known == 0 and self.kind in ("<", ">")))
+        return self.kind in ("<", "<=", ">", ">=") and least and high.factor is not None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Every element of `value` is ``>=``, ``<=`` or ``!=`` `limit`, or ``finite``."""
+
+    value: Value
+    kind: str
+    limit: Sum
+
+
+def as_float(a: Sum) -> float | Fraction | None:
+    """The value of a number that is not symbolic."""
+    if a.number is not None:
+        return a.number
+    f = a.factor
+    if isinstance(f, sums.Applied) and f.function in ("inf", "-inf", "nan"):
+        return float(f.function)
+    return None
+
+
+def number(value: Any) -> Sum:
+    """A number of a rule."""
+    if isinstance(value, Sum):
+        return value
+    return functions.real(float(value))
+
+
+def computed(head: str, args: Sequence[Any]) -> Any:
+    """A primitive of rules, of numbers of which one is symbolic."""
+    match head, [number(a) for a in args]:
+        case "+", [a, b]:
+            return sums.add(a, b)
+        case "-", [a, b]:
+            return sums.add(a, sums.scale(b, -1))
+        case "-" | "neg", [a]:
+            return sums.scale(a, -1)
+        case "*", [a, b]:
+            return functions.times(a, b)
+        case "/", [a, b]:
+            return functions.times(a, functions.inverse(b))
+        case (("max" | "min"), [a, b]):
+            x, y = as_float(a), as_float(b)
+            if x is not None and y is not None:
+                return a if (x >= y) == (head == "max") else b
+            return sums.apply(head, a, b, dtype="float" if head == "max" else "number")
+        case "abs", [a]:
+            return functions.absolute(a)
+        case _, numbers:
+            return sums.apply(f"primitive {head}", *numbers)
+
+
+def symbols_of(number: Sum) -> list[Sum]:
+    """The symbolic numbers in a number."""
+    applied = (f for f in sums.factors_in(number) if isinstance(f, sums.Applied))
+    return [sums.single(f) for f in applied if not f.args and f.function.startswith("number ")]
+
+
+def is_computed(number: Sum) -> bool:
+    """Whether a number is neither a constant, nor a symbol, nor one of several."""
+    f = number.factor
+    if isinstance(f, sums.Applied) and f.function in ("max", "min"):
+        return any(map(is_computed, f.args))
+    return as_float(number) is None and [number.key] != [s.key for s in symbols_of(number)]

@@ -1,0 +1,178 @@
+"""The door to z3: whether conditions on integers follow from what is assumed."""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from relax_egraph.prove.conditions import (
+    Condition,
+    Junction,
+    Negation,
+    Nonnegative,
+    Zero,
+    negated,
+)
+from relax_egraph.prove.digits import nonnegative
+from relax_egraph.prove.effort import QUERY, Effort
+from relax_egraph.prove.polynomial import (
+    Digit,
+    Extreme,
+    Index,
+    Polynomial,
+    Quotient,
+    Remainder,
+    Variable,
+    key_of,
+)
+
+EFFORT = 200_000
+"""The steps for one question, in the solver's measure; beyond them nothing is proven."""
+
+
+@lru_cache(1)
+def z3() -> Any:
+    """The module z3; raises ``ModuleNotFoundError`` with the way to install it."""
+    try:
+        return import_module("z3")
+    except ModuleNotFoundError:
+        message = "proofs need z3: pip install relax-egraph[prove]"
+        raise ModuleNotFoundError(message, name="z3") from None
+
+
+class Solver:
+    """What is assumed of integers, and questions about it.
+
+    `queries` are the questions that were answered as proven, each as SMT-LIB text.
+    """
+
+    def __init__(self, effort: Effort) -> None:
+        self.effort = effort
+        self.assumed: list[Condition] = []
+        self.queries: list[str] = []
+        self.count = 0
+        self.answers: dict[str, bool] = {}
+
+    @contextmanager
+    def scope(self, assumed: Iterable[Condition] = ()) -> Generator[None]:
+        """Assume more for a while."""
+        before = len(self.assumed)
+        self.assumed += assumed
+        try:
+            yield
+        finally:
+            del self.assumed[before:]
+
+    def assume(self, c: Condition) -> None:
+        """Assume a condition."""
+        self.assumed.append(c)
+
+    def holds(self, c: Condition) -> bool:
+        """Whether a condition is proven."""
+        return _is_plain(c) or self.impossible((negated(c),))
+
+    def impossible(self, conditions: Iterable[Condition]) -> bool:
+        """Whether it is proven that not all of `conditions` hold."""
+        several = tuple(conditions)
+        if any(_is_plain(negated(c)) for c in several):
+            return True
+        asked = (*self.assumed, *several)
+        key = ";".join(sorted(c.key for c in asked))
+        if key not in self.answers:
+            self.answers[key] = self.ask(asked)
+        return self.answers[key]
+
+    def ask(self, conditions: Sequence[Condition]) -> bool:
+        """Whether the solver finds that not all of `conditions` hold."""
+        self.effort.spend(QUERY)
+        into = Integers()
+        solver = z3().Solver()
+        solver.set("rlimit", EFFORT)
+        terms = [into.condition(c) for c in conditions]
+        solver.add(*terms, *into.known)
+        self.count += 1
+        proven = solver.check() == z3().unsat
+        if proven:
+            self.queries.append(solver.to_smt2())
+        return proven
+
+
+def _is_plain(c: Condition) -> bool:
+    """Whether the ranges of variables prove a condition."""
+    match c:
+        case Nonnegative(p):
+            return nonnegative(p)
+        case Zero(p):
+            return p.number == 0
+        case Negation(Zero(p)):
+            return nonnegative(p - 1) or nonnegative(-p - 1)
+        case Negation():
+            return False
+        case Junction("and", parts):
+            return all(map(_is_plain, parts))
+        case Junction(_, parts):
+            return any(map(_is_plain, parts))
+
+
+class Integers:
+    """Terms of z3 for polynomials and conditions; `known` are the ranges of variables."""
+
+    def __init__(self) -> None:
+        self.known: list[Any] = []
+        self.names: dict[str, Any] = {}
+
+    def condition(self, c: Condition) -> Any:
+        """A condition as a term."""
+        match c:
+            case Nonnegative(p):
+                return self.integer(p) >= 0
+            case Zero(p):
+                return self.integer(p) == 0
+            case Negation(a):
+                return z3().Not(self.condition(a))
+            case Junction(kind, ()):
+                return z3().BoolVal(kind == "and")
+            case Junction(kind, parts):
+                return (z3().And if kind == "and" else z3().Or)(*map(self.condition, parts))
+
+    def integer(self, p: Polynomial) -> Any:
+        """A polynomial as a term."""
+        total: Any = z3().IntVal(0)
+        for monomial, c in p.terms.items():
+            term: Any = z3().IntVal(c)
+            for v in monomial:
+                term = term * self.variable(v)
+            total = total + term
+        return total
+
+    def variable(self, v: Variable) -> Any:
+        """A variable as a term."""
+        key = key_of(v)
+        if key not in self.names:
+            self.names[key] = self.made(v, key)
+        return self.names[key]
+
+    def made(self, v: Variable, key: str) -> Any:
+        """The term of a variable that has none yet."""
+        match v:
+            case Quotient(a, b):
+                return self.integer(a) / self.integer(b)
+            case Remainder(a, b):
+                return self.integer(a) % self.integer(b)
+            case Extreme(greater, a, b):
+                x, y = self.integer(a), self.integer(b)
+                return z3().If((x >= y) == greater, x, y)
+            case _:
+                pass
+        known = z3().Int(key)
+        match v:
+            case str():
+                self.known.append(known >= 0)
+            case Index(_, extent):
+                self.known += [known >= 0, known < self.integer(extent)]
+            case Digit(_, shape, axis):
+                self.known += [known >= 0, known < self.integer(shape[axis])]
+            case _:
+                pass
+        return known

@@ -1,0 +1,356 @@
+"""NaN, infinities and divisions by 0: both sides have them for the same operands.
+
+Elements without reductions are compared as numbers of the extended reals, with NaN.  Of reductions,
+both sides have to read the same operands: one that only one side reads may be NaN, and one that is
+read outside of a sum over nothing, too.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.prove.pointwise import Assumption
+from relax_egraph.prove.reals import Comparison
+from relax_egraph.prove.solver import Integers, z3
+from relax_egraph.prove.sums import Applied, Counted, Factor, Read, Sum, Term, factors_in
+
+EFFORT = 1_500_000
+"""The steps for one question, in the solver's measure."""
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A number that is NaN, or infinite with a sign, or real."""
+
+    nan: Any
+    sign: Any
+    real: Any
+
+
+class Untold(Exception):
+    """An operation whose special values are not described."""
+
+
+def functions_in(a: Sum) -> set[str]:
+    """The functions that an element applies."""
+    return {f.function for f in factors_in(a) if isinstance(f, Applied)}
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is assumed of numbers and of elements; whether operands are `finite` or NaN."""
+
+    numbers: Sequence[Comparison]
+    bounds: Sequence[Assumption]
+    finite: bool
+    same: Callable[[Factor, Factor], bool]
+
+
+def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions) -> bool | None:
+    """Whether two elements are NaN and infinite for the same operands; ``None`` if it is unknown.
+
+    Operands are `finite` or NaN where the rule reassociates: what becomes of infinite ones counts
+    as rounding.  Constants of a rule may be infinite.
+    """
+    into = Specials(
+        replace(
+            assumed, finite=assumed.finite and not {"pow"} & {*functions_in(a), *functions_in(b)}
+        )
+    )
+    try:
+        x, y = into.value(a), into.value(b)
+        for c in assumed.numbers:
+            into.assume(c)
+    except Untold:
+        return None
+    signed = z3().BoolVal(True) if into.divides else x.sign == y.sign
+    same = z3().And(
+        x.nan == y.nan, z3().Or(x.nan, z3().And((x.sign == 0) == (y.sign == 0), signed))
+    )
+    if dtype == "bool":
+        same = holds(x) == holds(y)
+    solver = z3().Solver()
+    solver.set("rlimit", EFFORT)
+    solver.add(*into.assumed, *into.integers.known, z3().Not(same))
+    answer = solver.check()
+    return True if answer == z3().unsat else False if answer == z3().sat else None
+
+
+class Specials:
+    """Elements as extended numbers."""
+
+    def __init__(self, given: Assumptions) -> None:
+        self.given = given
+        self.finite = given.finite
+        self.assumed: list[Any] = []
+        self.known: dict[str, Extended] = {}
+        self.reads: list[Read] = []
+        self.integers = Integers()
+        self.divides = False
+
+    def value(self, a: Sum) -> Extended:
+        """A sum of products."""
+        total: Extended | None = None
+        for t in a.terms:
+            if t.binders or t.where:
+                raise Untold
+            term = self.product(t)
+            total = term if total is None else plus(total, term)
+        return total or real(0)
+
+    def product(self, t: Term) -> Extended:
+        """A product of factors."""
+        result: Extended | None = None if t.coefficient == 1 and t.factors else real(t.coefficient)
+        for f in t.factors:
+            x = self.factor(f)
+            result = x if result is None else times(result, x)
+        return result or real(1)
+
+    def factor(self, f: Factor) -> Extended:
+        """A factor."""
+        match f:
+            case Read(tensor, dtype):
+                return self.element(f, tensor, dtype)
+            case Counted(value):
+                return real(z3().ToReal(self.integers.integer(value)))
+            case Applied("inf" | "-inf" as name, ()):
+                sign = 1 if name == "inf" else -1
+                return Extended(z3().BoolVal(False), z3().IntVal(sign), z3().RealVal(0))
+            case Applied("nan", ()):
+                return Extended(z3().BoolVal(True), z3().IntVal(0), z3().RealVal(0))
+            case Applied(function, ()):
+                return self.operand(function, "number")
+            case Applied(function, args, dtype):
+                return self.applied(f.key, function, args, dtype)
+            case _:
+                raise Untold
+
+    def element(self, f: Read, tensor: str, dtype: str) -> Extended:
+        """An element of an operand; reads of equal indices are of one."""
+        for other in self.reads:
+            if self.given.same(f, other):
+                return self.known[other.key]
+        self.reads.append(f)
+        element = self.operand(f.key, dtype)
+        self.bound(tensor, element)
+        return element
+
+    def operand(self, key: str, dtype: str) -> Extended:
+        """An element of an operand, or a number of the rule."""
+        if key not in self.known:
+            name = f"x{len(self.known)}"
+            number = z3().Real(name)
+            plain = dtype != "number" and not is_float(dtype)
+            nan = z3().BoolVal(False) if plain else z3().Bool(f"{name} nan")
+            sign = z3().IntVal(0) if plain or (self.finite and dtype != "number") else None
+            if sign is None:
+                sign = z3().Int(f"{name} sign")
+                self.assumed += [sign >= -1, sign <= 1]
+            if dtype == "bool":
+                self.assumed.append(z3().Or(number == 0, number == 1))
+            self.known[key] = Extended(nan, sign, number)
+        return self.known[key]
+
+    def bound(self, tensor: str, element: Extended) -> None:
+        """Assume the bounds of an element."""
+        for name, kind, limit in self.given.bounds:
+            if name != tensor:
+                continue
+            if kind == "finite":
+                self.assumed += [z3().Not(element.nan), element.sign == 0]
+            else:
+                holds_ = compared(kind, element, self.value(limit))
+                self.assumed.append(z3().Or(element.nan, holds_))
+
+    def power(self, x: Extended, exponent: Any, key: str) -> Extended:
+        """A power with a small exponent, a whole number or a half."""
+        if exponent is None or exponent.denominator > 2 or abs(exponent) > 4:
+            return self.unknown(key, [x])
+        base = x
+        if exponent.denominator == 2:  # of -∞ the root is NaN, and the power is not
+            root = self.unary(key, "sqrt", x)
+            below = z3().And(z3().Not(x.nan), x.sign < 0)
+            base = chosen(below, Extended(z3().BoolVal(False), z3().IntVal(1), root.real), root)
+        result = real(1)
+        for _ in range(abs(exponent.numerator)):
+            result = times(result, base)
+        if exponent < 0:
+            self.divides = True
+            return inverse(result, self.quotient(key, result))
+        return result
+
+    def applied(self, key: str, function: str, args: Sequence[Sum], dtype: str) -> Extended:
+        """A function of elements."""
+        if dtype not in ("", "float", "bool", "number"):
+            raise Untold
+        values = [self.value(a) for a in args]
+        if dtype == "number":  # what the minimum of NaN is, the engine does not say
+            known = self.applied(key, function, args, "float")
+            nan = z3().Bool(f"{key} nan")
+            return Extended(z3().And(known.nan, nan), known.sign, known.real)
+        match function, values:
+            case "+", [x, y]:
+                return plus(x, y)
+            case "-", [x, y]:
+                return plus(x, times(real(-1), y))
+            case "*", [x, y]:
+                return times(x, y)
+            case "/", [x, y]:
+                self.divides = True
+                return times(x, inverse(y, self.quotient(key, y)))
+            case "inverse", [x]:
+                self.divides = True
+                return inverse(x, self.quotient(key, x))
+            case "pow", [x, _]:
+                return self.power(x, args[1].number, key)
+            case "max" | "min", [x, y]:
+                return extreme(function == "max", x, y)
+            case (("<" | "<=" | ">" | ">=" | "==" | "!="), [x, y]):
+                return truth(compared(function, x, y))
+            case (("and" | "or"), [x, y]):
+                join = z3().And if function == "and" else z3().Or
+                return truth(join(holds(x), holds(y)))
+            case "not", [x]:
+                return truth(z3().Not(holds(x)))
+            case "select", [c, x, y]:
+                return chosen(holds(c), x, y)
+            case "abs", [x]:
+                size = z3().If(x.real >= 0, x.real, -x.real)
+                return Extended(x.nan, z3().If(x.sign == 0, 0, 1), size)
+            case "isnan", [x]:
+                return truth(x.nan)
+            case "isinf", [x]:
+                return truth(z3().And(z3().Not(x.nan), x.sign != 0))
+            case "isfinite", [x]:
+                return truth(z3().And(z3().Not(x.nan), x.sign == 0))
+            case _, [x]:
+                return self.unary(key, function, x)
+            case _:
+                return self.unknown(key, values)
+
+    def quotient(self, key: str, x: Extended) -> Any:
+        """The inverse of a real number that is not 0."""
+        q = z3().Real(f"{key} inverse {len(self.assumed)}")
+        self.assumed.append(z3().Implies(x.real != 0, q * x.real == 1))
+        return q
+
+    def unary(self, key: str, function: str, x: Extended) -> Extended:
+        """A function of one number, strict in NaN."""
+        y = z3().Function(f"real {function}", z3().RealSort(), z3().RealSort())(x.real)
+        match function:
+            case "exp":
+                self.assumed.append(y > 0)
+                value = z3().If(x.sign < 0, z3().RealVal(0), y)
+                return Extended(x.nan, z3().If(x.sign > 0, 1, 0), value)
+            case "log":
+                nan = z3().Or(x.nan, x.sign < 0, z3().And(x.sign == 0, x.real < 0))
+                low = z3().And(x.sign == 0, x.real == 0)
+                self.divides = True
+                return Extended(nan, z3().If(x.sign > 0, 1, z3().If(low, -1, 0)), y)
+            case "sqrt":
+                nan = z3().Or(x.nan, x.sign < 0, z3().And(x.sign == 0, x.real < 0))
+                self.assumed += [y >= 0, z3().Implies(x.real >= 0, y * y == x.real)]
+                return Extended(nan, z3().If(x.sign > 0, 1, 0), y)
+            case "rsqrt":
+                self.divides = True
+                root = self.unary(key, "sqrt", x)
+                return inverse(root, self.quotient(key, root))
+            case "sigmoid" | "tanh" | "erf":
+                return Extended(x.nan, z3().IntVal(0), y)
+            case _:
+                return self.unknown(key, [x])
+
+    def unknown(self, key: str, values: Sequence[Extended]) -> Extended:
+        """A function of which nothing is known: the same for equal operands."""
+        if key not in self.known:
+            name = f"f{len(self.known)}"
+            self.known[key] = Extended(z3().Bool(f"{name} nan"), z3().Int(name), z3().Real(name))
+        return self.known[key]
+
+    def assume(self, c: Comparison) -> None:
+        """Assume a comparison of numbers of a rule."""
+        self.assumed.append(
+            compared("==" if c.kind == "=" else c.kind, self.value(c.a), self.value(c.b))
+        )
+
+
+def real(value: Any) -> Extended:
+    """A real number."""
+    number = (
+        z3().RealVal(str(value)) if isinstance(value, int) or hasattr(value, "numerator") else value
+    )
+    if not hasattr(number, "sort"):
+        number = z3().RealVal(str(value))
+    return Extended(z3().BoolVal(False), z3().IntVal(0), number)
+
+
+def plus(x: Extended, y: Extended) -> Extended:
+    """The sum; infinities of both signs have none."""
+    nan = z3().Or(x.nan, y.nan, x.sign * y.sign < 0)
+    return Extended(nan, z3().If(x.sign != 0, x.sign, y.sign), x.real + y.real)
+
+
+def signum(x: Extended) -> Any:
+    """The sign of a number, 0 of 0."""
+    finite = z3().If(x.real > 0, 1, z3().If(x.real < 0, -1, 0))
+    return z3().If(x.sign != 0, x.sign, finite)
+
+
+def times(x: Extended, y: Extended) -> Extended:
+    """The product; 0 times infinity has none."""
+    infinite = z3().Or(x.sign != 0, y.sign != 0)
+    sign = signum(x) * signum(y)
+    nan = z3().Or(x.nan, y.nan, z3().And(infinite, sign == 0))
+    return Extended(nan, z3().If(infinite, sign, 0), x.real * y.real)
+
+
+def inverse(x: Extended, quotient: Any) -> Extended:
+    """``1 / x``: infinite for 0, and 0 for what is infinite."""
+    zero = z3().And(x.sign == 0, x.real == 0)
+    value = z3().If(x.sign != 0, z3().RealVal(0), quotient)
+    return Extended(x.nan, z3().If(zero, 1, 0), value)
+
+
+def compared(kind: str, x: Extended, y: Extended) -> Any:
+    """A comparison, false of NaN; only ``!=`` is true of it."""
+    a, b = x.sign, y.sign
+    less = z3().Or(a < b, z3().And(a == b, a == 0, x.real < y.real))
+    equal = z3().And(a == b, z3().Or(a != 0, x.real == y.real))
+    number = z3().Not(z3().Or(x.nan, y.nan))
+    match kind:
+        case "<":
+            return z3().And(number, less)
+        case "<=":
+            return z3().And(number, z3().Or(less, equal))
+        case ">" | ">=":
+            return compared(kind.replace(">", "<"), y, x)
+        case "==":
+            return z3().And(number, equal)
+        case _:
+            return z3().Not(z3().And(number, equal))
+
+
+def truth(condition: Any) -> Extended:
+    """A truth value as a number."""
+    return Extended(
+        z3().BoolVal(False), z3().IntVal(0), z3().If(condition, z3().RealVal(1), z3().RealVal(0))
+    )
+
+
+def holds(x: Extended) -> Any:
+    """A number as a truth value."""
+    return x.real != 0
+
+
+def chosen(condition: Any, x: Extended, y: Extended) -> Extended:
+    """One of two numbers."""
+    pairs = ((x.nan, y.nan), (x.sign, y.sign), (x.real, y.real))
+    return Extended(*(z3().If(condition, a, b) for a, b in pairs))
+
+
+def extreme(greater: bool, x: Extended, y: Extended) -> Extended:
+    """The greater of two numbers, or the lesser; NaN if either is."""
+    first = compared(">=" if greater else "<=", x, y)
+    best = chosen(first, x, y)
+    return Extended(z3().Or(x.nan, y.nan), best.sign, best.real)

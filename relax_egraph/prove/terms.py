@@ -1,0 +1,273 @@
+"""The values of terms of a rule."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relax_egraph.egraph.encoding.attributes import meant
+from relax_egraph.egraph.functions.function import FUNCTIONS
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
+from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
+from relax_egraph.prove import functions, reals
+from relax_egraph.prove.algebra import is_value_of
+from relax_egraph.prove.attributes import Open, values_of
+from relax_egraph.prove.beside import Beside
+from relax_egraph.prove.bindings import Function, Unbound
+from relax_egraph.prove.choices import Impossible
+from relax_egraph.prove.meanings import BLIND, MEANINGS
+from relax_egraph.prove.nodes import (
+    Mapped,
+    Part,
+    Result,
+    Uniform,
+    Value,
+    dtype_of,
+    key_of,
+    shape_of,
+)
+from relax_egraph.prove.operands import Operands
+from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.typing import IllFormed, tensor_info
+from relax_egraph.verify.instances.primitives import Fails, compute, computes
+from relax_egraph.verify.instances.query import literal_of
+
+
+@dataclass
+class Terms(Operands):
+    """Terms: operators, functions of rules, primitives."""
+
+    def several(self, trees: Sequence[Tree]) -> list[Any]:
+        """The values of several terms."""
+        return [self.value(t) for t in trees]
+
+    def value(self, tree: Tree) -> Any:
+        """The value of a term; raises `Unbound`."""
+        if isinstance(tree, Atom):
+            literal = literal_of(tree.text)
+            if literal is not None:
+                value = literal.value
+                return functions.real(value) if isinstance(value, float) else value
+            return self.variable(tree.text)
+        match tree.head:
+            case "R.none" | "Prim.none":
+                return None
+            case "R.const":
+                value, dtype = self.several(tree.items[1:])
+                if not is_value_of(reals.number(value), dtype):
+                    raise IllFormed(f"a constant of {dtype} has another value")
+                if not is_float(dtype) and reals.is_computed(reals.number(value)):
+                    raise IllFormed(f"whether {dtype} has a computed number is not decided")
+                info = TensorStructInfo(ShapeExpr(()), dtype, 0)
+                return Uniform(reals.number(value), info)
+            case "R.tuple_get":
+                return self.part(self.operand(tree.items[1]), tree.items[2])
+            case "shape-of":
+                return shape_of(self.operand(tree.items[1]))
+            case "rank-of":
+                return len(shape_of(self.operand(tree.items[1])))
+            case "dtype-of":
+                return dtype_of(self.operand(tree.items[1]))
+            case "numel-of":
+                return dims.product(shape_of(self.operand(tree.items[1])))
+            case "const-scalar":
+                value = self.operand(tree.items[1])
+                if isinstance(value, Uniform):
+                    return value.value
+                return self.unknown_number(f"the number of {key_of(value)}")
+            case "low-of" | "high-of" | "magnitude-of":
+                return self.bound(tree.head, self.operand(tree.items[1]))
+            case "vec-length" if written(tree.items[1]) in self.lengths:
+                return self.lengths[written(tree.items[1])]
+            case "unary" | "binary" | "ternary":
+                return self.elementwise(tree)
+            case "reduction" | "linear-reduction" | "extreme-reduction" | "folding-reduction":
+                return self.reduction(tree)
+            case "additive":
+                return self.chosen_operator(tree, ("add", "subtract"))
+            case "unstable-app":
+                f, *args = self.several(tree.items[1:])
+                return self.applied(f, tuple(args))
+            case "ordering-min" | "ordering-max":
+                return self.ordered(tree)
+            case head if head.startswith("R."):
+                return self.term(tree)
+            case head if computes(head) or head == "count-matches":
+                return self.computed(head, tuple(self.several(tree.items[1:])))
+            case head:
+                raise IllFormed(f"nothing is known of {head}")
+
+    def ordered(self, tree: Form) -> Any:
+        """The lesser or the greater of two values, in an order of the engine: any order."""
+        a, b = tree.items[1:]
+        first = self.choices.of(f"order of {written(a)} and {written(b)}", (True, False))
+        return self.value(a if first == (tree.head == "ordering-min") else b)
+
+    def variable(self, name: str) -> Any:
+        """The value of a variable; raises `Unbound`."""
+        if name in self.values:
+            return self.values[name]
+        if name in self.defined:
+            if name in self.making:
+                raise IllFormed(f"{name} is made of itself")
+            form, assumed = self.defined[name]
+            before, self.assumed = self.assumed, assumed and self.assumed
+            self.making.append(name)
+            try:
+                value = self.value(form)
+            finally:
+                self.assumed = before
+                self.making.pop()
+            self.values[name] = self.uniform(name, value)
+            return self.values[name]
+        raise Unbound(name)
+
+    def elementwise(self, fact: Form) -> Value:
+        """``(unary t f x)`` and its like: `f` is any elementwise function."""
+        _, function, *operands = fact.items[1:]
+        values: list[Value] = []
+        for item in operands:
+            values.append(self.operand(item, Beside(None, values, self.assumed, {}, None)))
+        f = Function(fact.head, None, f"function of {written(function)}")
+        self.bind(written(function), f)
+        return self.applied(f, tuple(values))
+
+    def reduction(self, fact: Form) -> Value:
+        """``(reduction t f x axes keep)``: `f` is any function of a multiset."""
+        _, function, x, axes, keep = fact.items[1:]
+        names = _FOLDS.get(fact.head)
+        known = self.values.get(written(function))
+        value = self.operand(x)
+        rank = len(shape_of(value))
+        op = operators()["sum"].op
+        which = self.open(axes, lambda: values_of(op, op.attrs[0], (value,)))
+        kept = self.open(keep, lambda: (False, True))
+        if not all(isinstance(a, int) and 0 <= a < rank for a in which):
+            raise Impossible
+        if isinstance(known, Function):
+            if names and known.name not in names:
+                raise Impossible
+            f = known
+        elif names:
+            name = self.choices.of(f"{fact.head} {written(function)}", names)
+            f = Function("reduction", operators()[name].op, name)
+        else:
+            f = Function("reduction", None, f"function of {written(function)}")
+        self.bind(written(function), f)
+        return self.applied(f, (value, which, kept))
+
+    def chosen_operator(self, fact: Form, names: Sequence[str]) -> Value:
+        """``(additive t f x y)``: `f` is each of several operators."""
+        _, function, *operands = fact.items[1:]
+        name = self.choices.of(f"{fact.head} {written(function)}", names)
+        f = Function("binary", operators()[name].op, name)
+        self.bind(written(function), f)
+        values: list[Value] = []
+        for item in operands:
+            values.append(self.operand(item, Beside(f.op, values, self.assumed)))
+        return self.applied(f, tuple(values))
+
+    def applied(self, f: Function, args: tuple[Any, ...]) -> Value:
+        """``f`` of values, and of axes and a flag if it is a reduction."""
+        if f.op is not None:
+            count = len(f.op.operands)
+            attrs = {a.name: meant(a, v) for a, v in zip(f.op.attrs, args[count:], strict=True)}
+            return self.result(f.op, args[:count], attrs)
+        if f.kind != "reduction":
+            self.typing.of_one_shape(_ANY_ELEMENTWISE, args, self.assumed)
+            shape = shape_of(args[0])
+            info = TensorStructInfo(ShapeExpr(shape), dtype_of(args[0]), len(shape))
+            return Mapped(f.name, args, info)
+        x, axes, keep = args
+        shape = tuple(
+            1 if k in axes else d for k, d in enumerate(shape_of(x)) if keep or k not in axes
+        )
+        info = TensorStructInfo(ShapeExpr(shape), dtype_of(x), len(shape))
+        return Mapped(f.name, (x,), info, tuple(axes), keep)
+
+    def term(self, tree: Form) -> Value:
+        """The result of an operator; attributes that are open are chosen."""
+        op = operators()[tree.head[2:]].op
+        count = len(op.operands)
+        operands: list[Any] = []
+        attrs: dict[str, Any] = {}
+        expected = self.expected
+        for place, (param, item) in enumerate(zip(op.operands, tree.items[1:], strict=False)):
+            if place == 1:
+                self.attributes(op, tree.items[1 + count :], operands, attrs)
+            match param.kind:
+                case "tensor":
+                    beside = Beside(op, operands, self.assumed, attrs, expected)
+                    operands.append(self.operand(item, beside))
+                case "tensors":
+                    operands.append(self.tensors(item))
+                case "shape":
+                    operands.append(self.shape(op, item, operands, attrs))
+                case _:
+                    operands.append(self.value(item))
+        self.attributes(op, tree.items[1 + count :], operands, attrs)
+        return self.result(op, tuple(operands), attrs)
+
+    def attributes(
+        self, op: Op, items: Sequence[Tree], operands: Sequence[Any], attrs: dict[str, Any]
+    ) -> None:
+        """Add the attributes of an operator whose first operand is known to `attrs`."""
+        for attr, item in zip(op.attrs, items, strict=True):
+            if attr.name not in attrs:
+                chosen = self.open(item, lambda attr=attr: values_of(op, attr, operands))
+                attrs[attr.name] = meant(attr, chosen)
+
+    def result(self, op: Op, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Value:
+        """The result of an operator, with its type."""
+        info = self.typing.of(op, operands, attrs, assumed=self.assumed)
+        if isinstance(info, TensorStructInfo):
+            info = tensor_info(info)
+        return Result(op, operands, dict(attrs), info)
+
+    def part(self, whole: Any, number: Tree) -> Value:
+        """One field of a tuple."""
+        assert isinstance(whole, Result)
+        assert isinstance(whole.info, TupleStructInfo)
+        fields = whole.info.fields
+        place = self.open(number, lambda: range(len(fields)))
+        if not 0 <= place < len(fields):
+            raise Impossible
+        return Part(whole, place, tensor_info(fields[place]))
+
+    def computed(self, head: str, args: tuple[Any, ...]) -> Any:
+        """A primitive or a function of rules."""
+        if any(isinstance(a, Sum) for a in args):
+            return reals.computed(head, args)
+        if head == "count-matches":
+            return args[0].count(args[1])
+        if head in MEANINGS:
+            return MEANINGS[head](self.choices, self.extents, *args)
+        if head in FUNCTIONS and head not in BLIND and is_symbolic(args):
+            raise Open(f"the function {head} of symbolic extents")
+        try:
+            return compute(head, args)
+        except Fails:
+            raise Impossible from None
+
+    def right(self, tree: Tree) -> Any:
+        """The value of a term that the rule makes, or a number."""
+        value = self.value(tree)
+        return reals.number(value) if isinstance(value, float) else value
+
+
+_FOLDS: Mapping[str, tuple[str, ...]] = {
+    "linear-reduction": ("sum", "mean"),
+    "extreme-reduction": ("max", "min"),
+    "folding-reduction": ("sum", "mean", "max", "min", "prod"),
+}
+
+_ANY_ELEMENTWISE = operators()["add"].op
+
+
+def is_symbolic(args: Sequence[Any]) -> bool:
+    """Whether an argument is a symbol, or has one in it."""
+    items = [x for a in args for x in (a if isinstance(a, tuple) else (a,))]
+    return any(not isinstance(x, int | str | float) for x in items)

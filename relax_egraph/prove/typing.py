@@ -1,0 +1,194 @@
+"""Shapes and dtypes of operators by their own struct-info rules, and what these require.
+
+A requirement on the left side is assumed, as the left side is well-typed.  One on the right side
+has to follow, or the rule makes a term that is not well-typed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relax_egraph.errors import IllTyped
+from relax_egraph.ir import dims
+from relax_egraph.ir.expr import PrimValue
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.requirements import Requirement, recording
+from relax_egraph.ir.struct_info import (
+    PrimStructInfo,
+    ShapeExpr,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relax_egraph.prove.choices import Choices, Impossible
+from relax_egraph.prove.conditions import Condition, Junction, Nonnegative, Zero
+from relax_egraph.prove.extents import Extents
+from relax_egraph.prove.layouts import ON_IMAGES, info_of
+from relax_egraph.prove.nodes import Value, dtype_of, shape_of
+from relax_egraph.prove.polynomial import of_dim
+from relax_egraph.prove.reals import Comparison, as_float, symbols_of
+from relax_egraph.prove.sums import Sum
+
+
+class IllFormed(Exception):
+    """The right side is not well-typed, or not proven to be."""
+
+
+@dataclass
+class Typing:
+    """Types operators; `needed` are the conditions that have to follow for the right side."""
+
+    extents: Extents
+    choices: Choices
+    needed: list[tuple[str, Condition]]
+    numbers: list[Comparison]
+
+    def of(
+        self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], *, assumed: bool
+    ) -> StructInfo:
+        """The struct info of a result; its requirements are `assumed`, or have to follow."""
+        present = list(operands)
+        while present and present[-1] is None:
+            present.pop()
+        if op.elementwise:
+            self.of_one_shape(op, present, assumed)
+        if op.name in ON_IMAGES:
+            return info_of(op, present, attrs)
+        if op.name in ("nn.attention", "nn.attention_bias") and assumed:
+            self.grouped(present)
+        infos = [_info(o.kind, v) for o, v in zip(op.operands, present, strict=False)]
+        if op.name == "nn.pad":
+            return _padded(op, present[0], attrs)
+        try:
+            with recording() as undecided:
+                info = op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
+        except IllTyped as problem:
+            raise (Impossible() if assumed else IllFormed(str(problem))) from None
+        if not assumed:
+            self.of_every_number(op, infos, attrs)
+        for requirement in undecided:
+            if assumed:
+                self.assume(requirement, str(op))
+            else:
+                self.needed += [(f"{op} is well-typed", _condition(requirement))]
+        return info
+
+    def of_every_number(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Raise `IllFormed` if a symbolic number may have a value that the operator refuses."""
+        for name, number in attrs.items():
+            if not isinstance(number, Sum) or as_float(number) is not None:
+                continue
+            for value in (math.nan, math.inf, -math.inf, -1.0, 0.0):
+                if self.is_excluded(number, value):
+                    continue
+                plain = {k: plain_attribute(v) for k, v in attrs.items()} | {name: value}
+                try:
+                    op.rule(*infos, **plain)
+                except IllTyped as problem:
+                    raise IllFormed(str(problem)) from None
+
+    def is_excluded(self, number: Sum, value: float) -> bool:
+        """Whether a number is never `value`; what is computed is NaN if one of its operands is."""
+        symbols = symbols_of(number) if math.isnan(value) else (number,)
+        return all(any(c.excludes(s, value) for c in self.numbers) for s in symbols)
+
+    def of_one_shape(self, op: Op, operands: Sequence[Any], assumed: bool) -> None:
+        """Operands of an elementwise operator have one shape: broadcasts are written out."""
+        shapes = [shape_of(v) for v in operands if isinstance(v, Value)]
+        for shape in shapes[1:]:
+            if len(shape) != len(shapes[0]):
+                raise (Impossible() if assumed else IllFormed(f"{op} of operands of other ranks"))
+            for a, b in zip(shapes[0], shape, strict=True):
+                if assumed:
+                    self.extents.equate(a, b)
+                elif not dims.equal(a, b):
+                    same = Zero(of_dim(dims.sub(a, b)))
+                    self.needed.append((f"{op} has operands of one shape", same))
+
+    def grouped(self, operands: Sequence[Any]) -> None:
+        """The heads of a query are a multiple of those of key and value."""
+        query, key, value = map(shape_of, operands[:3])
+        if len(query) == len(key) == len(value) == 4:
+            for other in (key, value):
+                self.extents.divides(other[2], query[2])
+
+    def assume(self, requirement: Requirement, label: str) -> None:
+        """Assume a requirement."""
+        a, b = requirement.a, requirement.b
+        match requirement.kind:
+            case "==":
+                self.extents.equate(a, b)
+            case "stretch":
+                way = self.choices.of(f"{a} stretches to {b}", ("same", "one"))
+                self.extents.equate(a, b if way == "same" else 1)
+            case "broadcast":
+                way = self.choices.of(f"{a} and {b} broadcast", ("same", "left", "right"))
+                pair = {"same": (a, b), "left": (a, 1), "right": (b, 1)}[way]
+                self.extents.equate(*pair)
+            case "<=":
+                if label.startswith("R.nn.conv"):
+                    self.extents.at_least(b, a)
+            case "window":
+                self.extents.note(_condition(requirement))
+
+
+def _condition(r: Requirement) -> Condition:
+    a, b = of_dim(r.a), of_dim(r.b)
+    match r.kind:
+        case "==":
+            return Zero(a - b)
+        case "<=":
+            return Nonnegative(b - a)
+        case "stretch":
+            return Junction("or", (Zero(a - b), Zero(a - 1)))
+        case "broadcast":
+            return Junction("or", (Zero(a - b), Zero(a - 1), Zero(b - 1)))
+        case "window":
+            return Junction("or", (Nonnegative(-a + 1), Nonnegative(b - a)))
+
+
+def _padded(op: Op, data: Value, attrs: Mapping[str, Any]) -> StructInfo:
+    """The struct info of a padded tensor, whose widths may be symbols of 0 or more."""
+    widths, shape = attrs["pad_width"], shape_of(data)
+    if len(widths) != 2 * len(shape):
+        raise Impossible
+    extents = [dims.add(d, dims.add(widths[2 * k], widths[2 * k + 1])) for k, d in enumerate(shape)]
+    return TensorStructInfo(ShapeExpr(tuple(extents)), dtype_of(data), len(extents))
+
+
+def plain_attribute(value: Any) -> Any:
+    """An attribute; a float stands for a symbolic number, on which no shape depends."""
+    if not isinstance(value, Sum):
+        return value
+    known = as_float(value)
+    return 1.0 if known is None else float(known)
+
+
+def _info(kind: str, value: Any) -> StructInfo | None:
+    match kind:
+        case "tensors":
+            return TupleStructInfo(tuple(v.info for v in value))
+        case "shape":
+            return ShapeStructInfo(value, len(value))
+        case "tensor":
+            return None if value is None else value.info
+        case _ if value is None:
+            return None
+        case _:
+            return _of_host(value)
+
+
+def _of_host(value: PrimValue) -> StructInfo:
+    number = value.value
+    if isinstance(number, float):
+        return PrimStructInfo(value.dtype, None, number)
+    return PrimStructInfo(value.dtype, number)
+
+
+def tensor_info(info: StructInfo) -> TensorStructInfo:
+    """`info` of a tensor of known shape and dtype; raises `IllFormed`."""
+    if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
+        raise IllFormed(f"the shape of {info} is known only at run time")
+    return info

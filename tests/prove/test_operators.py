@@ -1,0 +1,137 @@
+"""The formulas of operators are what numpy computes."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.ir.reference import REFERENCE
+from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, tensor
+from relax_egraph.prove.algebra import PRODUCTS
+from relax_egraph.prove.effort import Effort
+from relax_egraph.prove.operators import FORMULAS, read
+from relax_egraph.prove.polynomial import of
+from relax_egraph.prove.reading import Reader, Tensor, operand
+from relax_egraph.prove.solver import Solver
+from relax_egraph.prove.sums import Applied, Factor, Read, Sum
+
+pytest.importorskip("z3", reason="proofs need z3-solver")
+
+Arrays = Mapping[str, Any]
+
+
+def chosen(condition: Any, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "max": max,
+    "min": min,
+    "exp": math.exp,
+    "log": math.log,
+    "select": chosen,
+    "to int32": int,
+}
+FLOATS = np.random.default_rng(0).standard_normal((2, 3, 4))
+ROW = np.arange(4.0)
+CASES: tuple[tuple[str, list[Any], dict[str, Any]], ...] = (
+    ("reshape", [FLOATS, (4, 6)], {}),
+    ("flatten", [FLOATS], {}),
+    ("expand_dims", [FLOATS], {"axis": (0, 2)}),
+    ("squeeze", [FLOATS[:, :1]], {"axis": (1,)}),
+    ("nn.batch_flatten", [FLOATS], {}),
+    ("broadcast_to", [FLOATS[:, :1], (5, 2, 3, 4)], {}),
+    (
+        "concat",
+        [
+            (FLOATS, FLOATS[:, 1:]),
+        ],
+        {"axis": 1},
+    ),
+    ("concat", [(FLOATS, ROW)], {"axis": None}),
+    ("stack", [(FLOATS, FLOATS + 1)], {"axis": 2}),
+    ("split", [FLOATS], {"indices_or_sections": (1, 3), "axis": 2}),
+    (
+        "strided_slice",
+        [FLOATS, (1, -1), (3, 0)],
+        {"axes": (1, 2), "strides": (1, -2), "assume_inbound": False},
+    ),
+    (
+        "nn.pad",
+        [FLOATS],
+        {"pad_width": (0, 0, 1, 2, 0, 1), "pad_mode": "constant", "pad_value": 0.5},
+    ),
+    ("flip", [FLOATS], {"axis": 1}),
+    ("clip", [FLOATS], {"min": -0.5, "max": 0.25}),
+    ("astype", [FLOATS * 9], {"dtype": "int32"}),
+    ("full", [(2, 2), np.array(3.5)], {"dtype": None}),
+    ("full_like", [FLOATS, np.array(3.5)], {"dtype": None}),
+    ("masked_fill", [FLOATS, FLOATS > 0], {"value": 7.0}),
+    ("log_add_exp", [FLOATS, FLOATS[::-1]], {}),
+)
+
+
+def number(a: Sum, arrays: Arrays) -> Any:
+    """The value of an element without reductions."""
+    assert not any(t.binders or t.where for t in a.terms)
+    return sum(
+        float(t.coefficient) * math.prod(factor(f, arrays) for f in t.factors) for t in a.terms
+    )
+
+
+def factor(f: Factor, arrays: Arrays) -> Any:
+    match f:
+        case Read(name, _, index):
+            return arrays[name][tuple(p.number for p in index)]
+        case Applied(function, args):
+            return FUNCTIONS[function](*(number(a, arrays) for a in args))
+        case _:
+            raise AssertionError(f)
+
+
+def computed(t: Tensor, arrays: Arrays) -> Any:
+    shape: Any = t.shape
+    values = [number(t.at([of(i) for i in at]), arrays) for at in np.ndindex(*shape)]
+    return np.array(values).reshape(shape)
+
+
+def info_of(value: Any) -> StructInfo:
+    if isinstance(value, np.ndarray):
+        return tensor(value.shape, str(value.dtype))
+    if isinstance(value[0], int):
+        return ShapeStructInfo(value, len(value))
+    return TupleStructInfo(tuple(map(info_of, value)))
+
+
+@pytest.mark.parametrize(("name", "operands", "attrs"), CASES)
+def test_a_formula_is_what_numpy_computes(
+    name: str, operands: list[Any], attrs: dict[str, Any]
+) -> None:
+    arrays: dict[str, Any] = {}
+
+    def symbol(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(symbol, value))
+        if not isinstance(value, np.ndarray):
+            return value
+        arrays[f"x{len(arrays)}"] = value
+        return operand(f"x{len(arrays) - 1}", value.shape, str(value.dtype))
+
+    op = operators()[name].op
+    info = op.rule(*map(info_of, operands), **attrs)
+
+    reader = Reader(Solver(Effort(10_000)), PRODUCTS)
+    result = read(reader, op, tuple(map(symbol, operands)), attrs, info)
+
+    expected = REFERENCE[name](*operands, **attrs)
+    several = result if isinstance(result, tuple) else (result,)
+    wanted = expected if isinstance(expected, list | tuple) else (expected,)
+    for ours, theirs in zip(several, wanted, strict=True):
+        np.testing.assert_allclose(computed(ours, arrays), theirs)
+
+
+def test_every_formula_has_a_case() -> None:
+    assert set(FORMULAS) <= {name for name, _, _ in CASES}
