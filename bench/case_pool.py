@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 TIME_LIMIT = 120.0
-"""The seconds that a case may take."""
+"""The seconds that a case may take, if nothing else is said."""
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -25,14 +25,15 @@ def outcomes(
     lost: Callable[[Case, str], Outcome],
     workers: int,
     failed: Callable[[Outcome], bool],
+    limit: float = TIME_LIMIT,
 ) -> list[Outcome]:
     """What `run` returns of each of `cases`, in order.
 
-    `lost` is the outcome of a case whose process died, or that takes too long: it gets the reason.
-    Standard error shows how many are done, and how many of those have `failed`.
+    `lost` is the outcome of a case whose process died, or that takes more than `limit` seconds: it
+    gets the reason.  Standard error shows how many are done, and how many of those have `failed`.
     """
     with _progress(len(cases)) as ended:
-        return _outcomes(cases, run, lost, workers, lambda outcome: ended(failed(outcome)))
+        return _outcomes(cases, run, lost, workers, limit, lambda outcome: ended(failed(outcome)))
 
 
 def _outcomes(
@@ -40,6 +41,7 @@ def _outcomes(
     run: Callable[[Case], Outcome],
     lost: Callable[[Case, str], Outcome],
     workers: int,
+    limit: float,
     ended: Callable[[Outcome], None],
 ) -> list[Outcome]:
     waiting, found = list(reversed(range(len(cases)))), dict[int, Outcome]()
@@ -49,7 +51,7 @@ def _outcomes(
             running.append(_Worker(cases, run, waiting.pop()))
         ready = wait([w.channel for w in running], 1.0)
         for worker in list(running):
-            end = worker.end(worker.channel in ready)
+            end = worker.end(worker.channel in ready, limit)
             if end is None:
                 continue
             result, reason = end
@@ -111,15 +113,15 @@ class _Worker(Generic[Case, Outcome]):
             return False
         return self.process.is_alive()
 
-    def end(self, is_ready: bool) -> tuple[Any, str] | None:
+    def end(self, is_ready: bool, limit: float) -> tuple[Any, str] | None:
         """The outcome of the case, or why there is none; ``None`` while it runs."""
         try:
             if is_ready:
                 return self.channel.recv(), ""
         except (EOFError, OSError):
             return None, "the process died"
-        if time.monotonic() - self._since <= TIME_LIMIT:
+        if time.monotonic() - self._since <= limit:
             return None
         self.process.kill()
         self.process.join()
-        return None, f"takes more than {TIME_LIMIT:.0f} s"
+        return None, f"takes more than {limit:.0f} s"

@@ -20,7 +20,7 @@ from rich.table import Table
 from torch._dynamo.utils import counters
 
 import relax_egraph as rx
-from bench.case_pool import outcomes
+from bench.case_pool import TIME_LIMIT, outcomes
 from bench.output import console
 from bench.timing import least
 from bench.torch.peers import PEERS
@@ -151,6 +151,10 @@ def _difference(result: torch.Tensor, wanted: torch.Tensor) -> float:
     return float(difference) if difference == difference else float("inf")
 
 
+def _fails(outcome: Outcome) -> bool:
+    return not all(map(outcome.agrees, WAYS))
+
+
 def _table(each: Sequence[Outcome], peers: Sequence[str]) -> Table:
     columns = (*(f"{system}, s" for system in (*WAYS, *peers)), "graphs")
     runs = ("eager", *WAYS, *peers)
@@ -201,7 +205,8 @@ def main() -> int:
     def lost(model: Model, reason: str) -> Outcome:
         return Outcome(model.name, model.package, failures=dict.fromkeys(WAYS, reason))
 
-    each = outcomes(models, ran, lost, options.workers, lambda o: bool(o.failures))
+    limit = TIME_LIMIT * (1 + len(options.peers))
+    each = outcomes(models, ran, lost, options.workers, _fails, limit)
     out = console()
     out.print(_table(each, options.peers))
     for o in each:
@@ -215,7 +220,7 @@ def main() -> int:
         out.print(line, highlight=False)
     if options.json:
         options.json.write_text(json.dumps([*map(asdict, each)], indent=1) + "\n")
-    return int(not all(o.agrees(way) for o in each for way in WAYS))
+    return int(any(map(_fails, each)))
 
 
 if __name__ == "__main__":
