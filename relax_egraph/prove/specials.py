@@ -78,18 +78,17 @@ def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions, *, valued: bool = Fa
     Operands are `finite` or NaN where the rule reassociates: what becomes of infinite ones counts
     as rounding.  Constants of a rule may be infinite.
     """
-    into = Specials(
-        replace(
-            assumed, finite=assumed.finite and not {"pow"} & {*functions_in(a), *functions_in(b)}
-        )
-    )
+    functions = functions_in(a) | functions_in(b)
+    into = Specials(replace(assumed, finite=assumed.finite and "pow" not in functions))
     try:
         x, y = into.value(a), into.value(b)
         for c in assumed.numbers:
             into.assume(c)
     except Untold:
         return None
-    signed = z3().BoolVal(True) if into.divides else x.sign == y.sign
+    # a product has the sign of its 0; of a sum, the sign of 0 is not described
+    unsigned = into.divides and not {"+", "-"} & functions
+    signed = z3().BoolVal(True) if unsigned else x.sign == y.sign
     same = z3().And(
         x.nan == y.nan, z3().Or(x.nan, z3().And((x.sign == 0) == (y.sign == 0), signed))
     )
