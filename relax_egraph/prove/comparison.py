@@ -1,5 +1,6 @@
 """Compares both sides of an instance, element by element, in cases that conditions make."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -171,17 +172,26 @@ class Comparing:
         if a.key == b.key or not functions:
             return
         numbers = self.matching.numbers
-        if not reads.has_reductions(a) and not reads.has_reductions(b):
+        assumed = specials.Assumptions(
+            numbers, self.bounds(), not self.exact, Equality(self.solver, []).factors
+        )
+        ours, theirs = list(reads.readings(a)), list(reads.readings(b))
+        reduces = reads.has_reductions(a) or reads.has_reductions(b)
+        if specials.tests_floats(a) or specials.tests_floats(b):
             self.effort.spend(QUERY)
-            assumed = specials.Assumptions(
-                numbers, self.bounds(), not self.exact, Equality(self.solver, []).factors
-            )
+            if not specials.agree(a, b, tensor.dtype, assumed, valued=True):
+                raise NotProven("the sides may differ where a comparison reads NaN or infinity")
+        elif self.exact and reduces and _uses(ours) != _uses(theirs):
+            self.effort.spend(QUERY)
+            if not specials.agree(a, b, tensor.dtype, assumed):
+                raise NotProven("the sides may differ where a reduction is of infinities")
+        if not reduces:
+            self.effort.spend(QUERY)
             known = specials.agree(a, b, tensor.dtype, assumed)
             if known is False:
                 raise NotProven("the sides differ where an operand is NaN, infinite or 0")
             if known:
                 return
-        ours, theirs = list(reads.readings(a)), list(reads.readings(b))
         for mine, other in ((theirs, ours), (ours, theirs)):
             for r in mine:
                 if r.chosen or reads.is_finite(r.name, numbers):
@@ -195,6 +205,11 @@ class Comparing:
         """Whether `a` is read wherever `b` is: not in a sum over nothing where `b` is outside."""
         more = [e for e in a.extents if e not in b.extents]
         return all(self.solver.holds(Nonnegative(e - 1)) for e in more)
+
+
+def _uses(of: Sequence[reads.Reading]) -> Counter[tuple[str, frozenset[str]]]:
+    """How often an element reads what: it cannot cancel where the other side reads it as often."""
+    return Counter((r.name, r.kinds) for r in of if not r.name.startswith("number "))
 
 
 def _constant(value: Sum) -> Element:

@@ -22,15 +22,22 @@ def has_reductions(a: Sum) -> bool:
 
 @dataclass(frozen=True)
 class Reading:
-    """A tensor or a number that an element reads, within sums over `extents`, or by a choice."""
+    """A tensor or a number that an element reads, within sums over `extents`, or by a choice.
+
+    `kinds` are those of the reductions around it; maxima and minima are of one kind.
+    """
 
     name: str
     extents: tuple[Polynomial, ...]
     chosen: bool
+    kinds: frozenset[str]
 
 
 def readings(
-    a: Sum, extents: tuple[Polynomial, ...] = (), chosen: bool = False
+    a: Sum,
+    extents: tuple[Polynomial, ...] = (),
+    chosen: bool = False,
+    kinds: frozenset[str] = frozenset(),
 ) -> Iterator[Reading]:
     """All that an element reads."""
     for t in a.terms:
@@ -39,19 +46,20 @@ def readings(
         for f in t.factors:
             match f:
                 case Read(tensor):
-                    yield Reading(tensor, inner, guarded)
+                    yield Reading(tensor, inner, guarded, kinds)
                 case Applied("select", (condition, x, y)):
-                    yield from readings(condition, inner, guarded)
-                    yield from readings(x, inner, True)
-                    yield from readings(y, inner, True)
+                    yield from readings(condition, inner, guarded, kinds)
+                    yield from readings(x, inner, True, kinds)
+                    yield from readings(y, inner, True, kinds)
                 case Applied(function, ()) if function.startswith("number "):
-                    yield Reading(function, inner, guarded)
+                    yield Reading(function, inner, guarded, kinds)
                 case Applied(_, args):
                     for arg in args:
-                        yield from readings(arg, inner, guarded)
-                case Folded(_, binders, where, of):
+                        yield from readings(arg, inner, guarded, kinds)
+                case Folded(function, binders, where, of):
                     within = (*inner, *(b.extent for b in binders))
-                    yield from readings(of, within, guarded or bool(where))
+                    folded = kinds | {"max" if function == "min" else function}
+                    yield from readings(of, within, guarded or bool(where), folded)
                 case Counted():
                     pass
 

@@ -2,7 +2,9 @@
 
 Elements without reductions are compared as numbers of the extended reals, with NaN.  Of reductions,
 both sides have to read the same operands: one that only one side reads may be NaN, and one that is
-read outside of a sum over nothing, too.
+read outside of a sum over nothing, too.  A comparison of floats makes an ordinary number of NaN, so
+that elements which are chosen by one also have to have the same value then, with reductions as
+unknown numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +15,20 @@ from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove.pointwise import Assumption
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.solver import Integers, z3
-from relax_egraph.prove.sums import Applied, Counted, Factor, Read, Sum, Term, factors_in
+from relax_egraph.prove.sums import (
+    Applied,
+    Counted,
+    Factor,
+    Folded,
+    Read,
+    Sum,
+    Term,
+    factors_in,
+    number,
+)
 
+TESTS = frozenset(("<", "<=", ">", ">=", "==", "!=", "isnan", "isinf", "isfinite"))
+"""Functions that are ordinary truth values of NaN and infinities."""
 EFFORT = 1_500_000
 """The steps for one question, in the solver's measure."""
 
@@ -37,6 +51,15 @@ def functions_in(a: Sum) -> set[str]:
     return {f.function for f in factors_in(a) if isinstance(f, Applied)}
 
 
+def tests_floats(a: Sum) -> bool:
+    """Whether an element compares floats, outside of its reductions."""
+    applied = (f for t in a.terms if not t.binders for f in t.factors if isinstance(f, Applied))
+    return any(
+        (f.function in TESTS and f.dtype == "float") or any(map(tests_floats, f.args))
+        for f in applied
+    )
+
+
 @dataclass(frozen=True)
 class Assumptions:
     """What is assumed of numbers and of elements; whether operands are `finite` or NaN."""
@@ -47,29 +70,33 @@ class Assumptions:
     same: Callable[[Factor, Factor], bool]
 
 
-def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions) -> bool | None:
+def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions, *, valued: bool = False) -> bool | None:
     """Whether two elements are NaN and infinite for the same operands; ``None`` if it is unknown.
+
+    If they are `valued`, what is neither has to be the same number.
 
     Operands are `finite` or NaN where the rule reassociates: what becomes of infinite ones counts
     as rounding.  Constants of a rule may be infinite.
     """
-    into = Specials(
-        replace(
-            assumed, finite=assumed.finite and not {"pow"} & {*functions_in(a), *functions_in(b)}
-        )
-    )
+    functions = functions_in(a) | functions_in(b)
+    into = Specials(replace(assumed, finite=assumed.finite and "pow" not in functions))
     try:
         x, y = into.value(a), into.value(b)
         for c in assumed.numbers:
             into.assume(c)
     except Untold:
         return None
-    signed = z3().BoolVal(True) if into.divides else x.sign == y.sign
+    # a product has the sign of its 0; of a sum, the sign of 0 is not described
+    unsigned = into.divides and not {"+", "-"} & functions
+    signed = z3().BoolVal(True) if unsigned else x.sign == y.sign
     same = z3().And(
         x.nan == y.nan, z3().Or(x.nan, z3().And((x.sign == 0) == (y.sign == 0), signed))
     )
     if dtype == "bool":
         same = holds(x) == holds(y)
+    elif valued:
+        ordinary = z3().And(*(z3().And(z3().Not(k.nan), k.sign == 0) for k in into.operands))
+        same = z3().And(same, z3().Or(ordinary, x.nan, x.sign != 0, x.real == y.real))
     solver = z3().Solver()
     solver.set("rlimit", EFFORT)
     solver.add(*into.assumed, *into.integers.known, z3().Not(same))
@@ -85,7 +112,8 @@ class Specials:
         self.finite = given.finite
         self.assumed: list[Any] = []
         self.known: dict[str, Extended] = {}
-        self.reads: list[Read] = []
+        self.reads: list[Read | Folded] = []
+        self.operands: list[Extended] = []
         self.integers = Integers()
         self.divides = False
 
@@ -93,11 +121,15 @@ class Specials:
         """A sum of products."""
         total: Extended | None = None
         for t in a.terms:
-            if t.binders or t.where:
-                raise Untold
-            term = self.product(t)
+            term = self.summed(t) if t.binders or t.where else self.product(t)
             total = term if total is None else plus(total, term)
         return total or real(0)
+
+    def summed(self, t: Term) -> Extended:
+        """A sum over variables, of which nothing is known."""
+        terms = Sum((replace(t, coefficient=number(1).terms[0].coefficient, binders=(), where=()),))
+        whole = self.same(Folded("+", t.binders, t.where, terms, "float"))
+        return times(real(t.coefficient), whole)
 
     def product(self, t: Term) -> Extended:
         """A product of factors."""
@@ -110,8 +142,8 @@ class Specials:
     def factor(self, f: Factor) -> Extended:
         """A factor."""
         match f:
-            case Read(tensor, dtype):
-                return self.element(f, tensor, dtype)
+            case Read() | Folded():
+                return self.same(f)
             case Counted(value):
                 return real(z3().ToReal(self.integers.integer(value)))
             case Applied("inf" | "-inf" as name, ()):
@@ -126,14 +158,15 @@ class Specials:
             case _:
                 raise Untold
 
-    def element(self, f: Read, tensor: str, dtype: str) -> Extended:
-        """An element of an operand; reads of equal indices are of one."""
+    def same(self, f: Read | Folded) -> Extended:
+        """An element of an operand, or a reduction; equal ones are one number."""
         for other in self.reads:
             if self.given.same(f, other):
                 return self.known[other.key]
         self.reads.append(f)
-        element = self.operand(f.key, dtype)
-        self.bound(tensor, element)
+        element = self.operand(f.key, f.dtype if isinstance(f, Read) else "number")
+        if isinstance(f, Read):
+            self.bound(f.tensor, element)
         return element
 
     def operand(self, key: str, dtype: str) -> Extended:
@@ -150,6 +183,7 @@ class Specials:
             if dtype == "bool":
                 self.assumed.append(z3().Or(number == 0, number == 1))
             self.known[key] = Extended(nan, sign, number)
+            self.operands.append(self.known[key])
         return self.known[key]
 
     def bound(self, tensor: str, element: Extended) -> None:
@@ -257,7 +291,9 @@ class Specials:
                 root = self.unary(key, "sqrt", x)
                 return inverse(root, self.quotient(key, root))
             case "sigmoid" | "tanh" | "erf":
-                return Extended(x.nan, z3().IntVal(0), y)
+                least = 0 if function == "sigmoid" else -1
+                value = z3().If(x.sign > 0, z3().RealVal(1), z3().RealVal(least))
+                return Extended(x.nan, z3().IntVal(0), z3().If(x.sign == 0, y, value))
             case _:
                 return self.unknown(key, [x])
 
