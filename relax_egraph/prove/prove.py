@@ -7,7 +7,7 @@ from time import process_time
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, written
 from relax_egraph.egraph.rulebook.rule import Direction, Rule
-from relax_egraph.errors import IllTyped
+from relax_egraph.errors import IllTyped, SaturationError
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.prove.attributes import Open
@@ -39,7 +39,10 @@ class Counts:
     ranks: set[int] = field(default_factory=set[int])
 
 
-UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+UNFORESEEN = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
+    SaturationError,
+)
 """Errors of operators' definitions on symbols for which they are not made."""
 
 NONE = "no general instance was found"
