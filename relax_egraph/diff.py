@@ -132,7 +132,7 @@ def diff(
     )
 
 
-def compared(probed: Probed, inputs: Inputs, rules: Sequence[Given], **how: Any) -> Diff:
+def compared(probed: Probed, inputs: Inputs, rules: Sequence[Given] = (), **how: Any) -> Diff:
     """`diff` of `probed`; `how` are its keywords."""
     args = arguments(probed.module, "main", inputs)
     expected = probed.run(args)

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.arguments import arguments_in
 from relax_egraph.cli.bisecting import bisecting
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import TORCH, How, ModelFile
+from relax_egraph.diff import compared
 
 
 @commands.command("diff")
@@ -50,11 +50,10 @@ def print_difference(
     if model.path.suffix != TORCH:
         raise click.UsageError(f"{model}: --against {against} needs a program of torch ({TORCH})")
     values = (*(archive or {}).items(), *inputs)
-    arguments = arguments_in(model.module(), "main", values, sizes)
+    probed = model.probed()
+    arguments = arguments_in(probed.module, "main", values, sizes)
     found = bisecting(
-        lambda tell: rx.diff(
-            model.path, arguments.values, rtol=tol, atol=atol, progress=tell, **how
-        )
+        lambda tell: compared(probed, arguments.values, rtol=tol, atol=atol, progress=tell, **how)
     )
     if as_json:
         click.echo(json.dumps({"file": str(model), "random": arguments.random, **found.as_dict()}))

@@ -13,6 +13,7 @@ from relax_egraph.cli.progress import step
 from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
 
 if TYPE_CHECKING:
+    from relax_egraph.frontends.probed import Probed
     from relax_egraph.optimize.explanation import Explanation
 
 ONNX, TORCH, EXECUTABLE = ".onnx", ".pt2", ".rxe"
@@ -74,6 +75,13 @@ class ModelFile:
         except UnicodeDecodeError:
             needed = f"{FORMATS}, a program in script form, or an executable ({EXECUTABLE})"
             raise click.UsageError(f"{self} is no text: needs {needed}") from None
+
+    def probed(self) -> "Probed":
+        """The program of torch, with all its values as results."""
+        from relax_egraph.frontends import probed_torch
+
+        with self._named(), step(f"importing {self.path.name}"):
+            return probed_torch(self.path)
 
     def _importer(self) -> "Callable[[], rx.IRModule] | None":
         """What imports the model of another system, by its suffix."""

@@ -68,10 +68,13 @@ def first_difference(
         return Found("import", imported, len(expected))
     values = range(len(expected))
     wanted = values[len(expected) - results :]
-    worst = trial.worst(wanted)
+    got = trial.ran(wanted)
+    worst = trial.worst(wanted, got)
     if not worst.exceeds:
         return Found(None, worst, results)
-    found = trial.first(values) or trial.halved(values, wanted)
+    wrong = trial.first(wanted, got)
+    assert wrong is not None
+    found = trial.first(values, trial.ran(values)) or trial.halved(values, wrong)
     at = found.output
     alone = _returning(module, [at])
     bisected = bisect(alone, args, rules, rtol=rtol, atol=atol, progress=progress, **options)
@@ -103,42 +106,37 @@ class _Trial:
             return None
         meaning = meant(self.module, "main", self.args)
         self._rounding = rounding(values, meaning) if meaning is not None else ()
-        return self._first(range(len(values)), values) or self._worst(range(len(values)), values)
+        places = range(len(values))
+        return self.first(places, values) or self.worst(places, values)
 
-    def worst(self, places: Sequence[int]) -> Difference:
-        """The difference of the values at `places` that is largest in relation to its tolerance."""
-        return self._worst(places, self._ran(places))
-
-    def first(self, places: Sequence[int]) -> Difference | None:
-        """The first difference above tolerance in the program of the values at `places`."""
-        return self._first(places, self._ran(places))
-
-    def halved(self, values: Sequence[int], wrong: Sequence[int]) -> Difference:
+    def halved(self, values: Sequence[int], known: Difference) -> Difference:
         """A value that differs in a program of its own, where the one before does not.
 
-        One of the values `wrong` differs in the program of these.
+        Of one value, `known` is the difference in a larger program.
         """
-        known = self.first(wrong)
-        assert known is not None
         low, high = 0, known.output  # what differs is in low … high
         while low < high:
             middle = (low + high) // 2
-            found = self.first(values[middle : middle + 1])
+            alone = values[middle : middle + 1]
+            found = self.first(alone, self.ran(alone))
             if found is None:
                 low = middle + 1
             else:
                 known, high = found, middle
         return known
 
-    def _ran(self, places: Sequence[int]) -> list[Any]:
+    def ran(self, places: Sequence[int]) -> list[Any]:
+        """The values at `places`, by a program of these, optimized and built."""
         program = _returning(self.module, places)
         return built(optimize(program, self.rules, **self.options), "main", self.args)
 
-    def _first(self, places: Sequence[int], values: Sequence[Any]) -> Difference | None:
-        each = (self._worst([p], [v]) for p, v in zip(places, values, strict=True))
+    def first(self, places: Sequence[int], values: Sequence[Any]) -> Difference | None:
+        """The first difference above tolerance of the `values` at `places`."""
+        each = (self.worst([p], [v]) for p, v in zip(places, values, strict=True))
         return next((difference for difference in each if difference.exceeds), None)
 
-    def _worst(self, places: Sequence[int], values: Sequence[Any]) -> Difference:
+    def worst(self, places: Sequence[int], values: Sequence[Any]) -> Difference:
+        """The difference of the `values` at `places` that is largest for its tolerance."""
         expected = [self.expected[p] for p in places]
         rounded = [self._rounding[p] for p in places] if self._rounding else ()
         worst = Allowed(expected, self.rtol, self.atol, rounded).worst(values)

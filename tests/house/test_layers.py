@@ -11,23 +11,14 @@ from relax_egraph.extract.components import components
 
 MAY_IMPORT = {
     "__init__": {
-        *(
-            "build",
-            "calibrate",
-            "diff",
-            "extract",
-            "frontends",
-            "ir",
-            "loading",
-            "lower",
-            "optimize",
-        ),
-        *("passes", "proof", "reasons", "rules", "script", "tir", "vm"),
+        *("build", "calibrate", "diff", "extract", "frontends", "ir", "loading", "lower"),
+        *("optimize", "passes", "proof", "reasons", "rules", "script", "tir", "vm"),
     },
     "__main__": {"cli"},
     "cli": {
         *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
-        *("", "build", "calibrate", "egraph.rulebook", "extract", "lower.memory", "reasons"),
+        *("", "build", "calibrate", "diff", "egraph.rulebook", "extract", "frontends"),
+        *("lower.memory", "reasons"),
         *("rules", "optimize.explanation", "optimize.sizes", "lower.emit.machine"),
         *("lower.jit.processors",),
     },
