@@ -15,11 +15,10 @@ from rich.table import Table
 from relax_egraph.cli import options, values
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.prove import print_proofs, proven
-from relax_egraph.cli.rules import known_rule, rule_commands
+from relax_egraph.cli.rules import chosen_rules, rule_commands
 from relax_egraph.verify import INSTANCES
 
 if TYPE_CHECKING:
-    from relax_egraph.egraph.rulebook.book import RuleBook
     from relax_egraph.verify.cases import Case
     from relax_egraph.verify.verdict import Verdict
 
@@ -92,7 +91,9 @@ def check_files(
     from relax_egraph.verify.check import check_rules
 
     book = RuleBook.default(files, fast_math=True, bounded=True)
-    names = _names(book, files, only)
+    names = chosen_rules(book, book.checked, files, only, done="checked")
+    if not names:
+        raise click.ClickException("no rule was checked: there is none to check")
     with counted("checking rules", len(names)) as done:
         how = {"trials": trials, "seed": seed, "processes": processes}
         verdicts = check_rules(book, names, _cases(tests), progress=done, **how)
@@ -124,18 +125,6 @@ def _import(modules: Sequence[str]) -> None:
             import_module(name)
         except ImportError as problem:
             raise click.ClickException(f"{name} cannot be imported: {problem}") from None
-
-
-def _names(book: "RuleBook", files: Sequence[Path], only: Sequence[str]) -> list[str]:
-    """The selected rules: those of `files` or of the book, or `only` some of them."""
-    for file in files:
-        if not any(rule.span.file == str(file) for rule in book.rules):
-            raise click.ClickException(f"{file} has no rules: none was checked")
-    of_files = [r.name for r in book.checked if not files or r.name in book.of_user]
-    names = list(dict.fromkeys(known_rule(name, of_files) for name in only)) or of_files
-    if not names:
-        raise click.ClickException("no rule was checked: there is none to check")
-    return names
 
 
 def _cases(tests: Sequence[Path]) -> "tuple[Case, ...]":

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from relax_egraph.cli import options, values
 from relax_egraph.cli.progress import counted
-from relax_egraph.cli.rules import known_rule, rule_commands
+from relax_egraph.cli.rules import chosen_rules, rule_commands
 
 if TYPE_CHECKING:
     from relax_egraph.egraph.rulebook.book import RuleBook
@@ -45,12 +45,7 @@ def prove_files(
     if not (files or only or whole):
         raise click.UsageError("needs FILE.egg, --only NAME, or --all for the whole book")
     book = RuleBook.default(files, fast_math=True, bounded=True)
-    for file in files:
-        if not any(rule.span.file == str(file) for rule in book.rules):
-            raise click.ClickException(f"{file} has no rules: none was proven")
-    known = [r.name for r in equating(book) if not files or r.name in book.of_user]
-    names = list(dict.fromkeys(known_rule(name, known) for name in only)) or known
-    verdicts = proven(book, names)
+    verdicts = proven(book, chosen_rules(book, equating(book), files, only, done="proven"))
     if as_json:
         click.echo(json.dumps([verdict.as_dict() for verdict in verdicts]))
     else:

@@ -1,7 +1,7 @@
 """``relax-egraph rules``: the group of commands on rules; the vocabulary and the list of rules."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from difflib import SequenceMatcher
 from heapq import nlargest
@@ -20,6 +20,7 @@ from relax_egraph.errors import nearest
 
 if TYPE_CHECKING:
     from relax_egraph.egraph.rulebook.book import RuleBook
+    from relax_egraph.egraph.rulebook.rule import Rule
 
 
 @commands.group("rules")
@@ -118,6 +119,25 @@ def known_name(what: str, name: str, known: Iterable[str]) -> str:
     note = f"did you mean {near[0]}?" if near else nearest(name, names)
     problem = f"there is no {what} {name!r}", note
     raise Unusable("; ".join(filter(None, problem)))
+
+
+def chosen_rules(
+    book: "RuleBook",
+    rules: "Sequence[Rule]",
+    files: Sequence[Path],
+    only: Sequence[str],
+    *,
+    done: str,
+) -> list[str]:
+    """The names of those of `rules` that are in `files`, or of all, or `only` some of these.
+
+    A file without rules, of which none was `done`, is refused.
+    """
+    for file in files:
+        if not any(rule.span.file == str(file) for rule in book.rules):
+            raise click.ClickException(f"{file} has no rules: none was {done}")
+    known = [rule.name for rule in rules if not files or rule.name in book.of_user]
+    return list(dict.fromkeys(known_rule(name, known) for name in only)) or known
 
 
 def known_rule(name: str, known: Iterable[str]) -> str:

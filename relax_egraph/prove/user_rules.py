@@ -6,11 +6,11 @@ from typing import TypeAlias
 from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
-from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.prove.prove import prove
 from relax_egraph.prove.refutation import refuted
 from relax_egraph.prove.solver import z3
 from relax_egraph.prove.verdict import Verdict as Verdict
+from relax_egraph.verify.selection import selected
 
 Progress: TypeAlias = Callable[[Verdict], object]
 """A callback for each verdict."""
@@ -24,18 +24,10 @@ def prove_user_rules(
     Raises ``ValueError`` for a file without rules, and for a name that no rule has.
     """
     book = RuleBook.default([of_user], fast_math=True, bounded=True)
-    for source in book.user:
-        if all(rule.span.file != source.name for rule in book.rules):
-            raise ValueError(f"{source.name} has no rules: none was proven")
-    known = {r.name: r for r in equating(book) if not book.user or r.name in book.of_user}
-    names = list(known) if only is None else list(only)
-    for name in names:
-        if name not in known:
-            whose = "the files" if book.user else "the book"
-            note = near(name, known)
-            message = f"no rule of {whose} that equates values is named {name!r}"
-            raise ValueError(message + f"; {note}" * bool(note))
-    return prove_rules(book, [known[n] for n in names], progress)
+    known = equating(book)
+    names = selected(book, known, only, done="proven", that=" that equates values")
+    by_name = {rule.name: rule for rule in known}
+    return prove_rules(book, [by_name[name] for name in names], progress)
 
 
 def equating(book: RuleBook) -> list[Rule]:
