@@ -15,12 +15,14 @@ from relax_egraph.prove.elements import Elements
 from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Part, Result, Uniform, Value, dtype_of, shape_of
-from relax_egraph.prove.pointwise import Assumption, Pointwise
+from relax_egraph.prove.pointwise import Pointwise
 from relax_egraph.prove.polynomial import Index, Polynomial, of_dim, variable
-from relax_egraph.prove.reading import Reader, Tensor, Undecided
+from relax_egraph.prove.reading import Reader, Undecided
 from relax_egraph.prove.reals import is_computed
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.tensors import Tensor
+from relax_egraph.prove.translation import Assumption
 
 MOST_CASES = 10
 """The most conditions that one case is made of."""

@@ -7,8 +7,9 @@ from relax_egraph.prove import operators
 from relax_egraph.prove.algebra import kind_of
 from relax_egraph.prove.digits import Indices
 from relax_egraph.prove.nodes import Leaf, Mapped, Part, Result, Uniform, Value, dtype_of, shape_of
-from relax_egraph.prove.reading import Reader, Tensor, operand
+from relax_egraph.prove.reading import Reader
 from relax_egraph.prove.sums import Sum, apply
+from relax_egraph.prove.tensors import Tensor, operand
 
 
 class Elements:

@@ -20,9 +20,10 @@ from relax_egraph.prove.conditions import Junction, Nonnegative
 from relax_egraph.prove.digits import Indices, digit, position_of
 from relax_egraph.prove.layouts import ON_IMAGES, application, canonical, laid_out
 from relax_egraph.prove.polynomial import ZERO, Polynomial, of, of_dim, product
-from relax_egraph.prove.reading import NotExpressible, Reader, Tensor, counted
+from relax_egraph.prove.reading import NotExpressible, Reader
 from relax_egraph.prove.reals import as_float
 from relax_egraph.prove.sums import Sum, add, apply
+from relax_egraph.prove.tensors import Tensor, counted
 from relax_egraph.tir import te
 from relax_egraph.tir.tensor import Tensor as TeTensor
 

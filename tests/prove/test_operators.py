@@ -14,9 +14,10 @@ from relax_egraph.prove.algebra import PRODUCTS
 from relax_egraph.prove.effort import Effort
 from relax_egraph.prove.operators import FORMULAS, read
 from relax_egraph.prove.polynomial import of
-from relax_egraph.prove.reading import Reader, Tensor, operand
+from relax_egraph.prove.reading import Reader
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Applied, Factor, Read, Sum
+from relax_egraph.prove.tensors import Tensor, operand
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
