@@ -11,7 +11,6 @@ from relax_egraph.cli.arguments import arguments_in
 from relax_egraph.cli.bisecting import bisecting
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import TORCH, How, ModelFile
-from relax_egraph.diff import compared
 
 
 @commands.command("diff")
@@ -50,6 +49,8 @@ def print_difference(
     if model.path.suffix != TORCH:
         raise click.UsageError(f"{model}: --against {against} needs a program of torch ({TORCH})")
     values = (*(archive or {}).items(), *inputs)
+    from relax_egraph.diff import compared  # and numpy, which help does not need
+
     probed = model.probed()
     arguments = arguments_in(probed.module, "main", values, sizes)
     found = bisecting(
