@@ -21,11 +21,11 @@ from bench.architectures.export import Exported, exported
 from bench.architectures.outcome import TOLERANCE
 from bench.architectures.subject import Array, Input, Sizes, Subject
 from bench.output import console
+from bench.sessions import session_of
 from bench.tables import ENOUGH, SHORT
 from bench.timing import Run, least
 
 torch: Any = import_module("torch")  # optional: absent when types are checked
-onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
 
 WANTED = 1.2
 """The minimal speed relative to the best peer."""
@@ -93,11 +93,7 @@ def outcomes_of(subject: Subject, seconds: float) -> Iterator[Outcome]:
 
 
 def _session(export: Exported) -> Callable[[dict[str, Array]], Array]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    data = export.model.SerializeToString()
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    session = session_of(export.model.SerializeToString())
     return lambda inputs: session.run(None, inputs)[0]
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ import relax_egraph as rx
 from bench.architectures.export import Exported, Exporter, exported
 from bench.architectures.subject import Array, Sizes, Subject
 from bench.census import census
+from bench.sessions import session_of
 from bench.timing import Run, least
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.optimize.explanation import Explanation
-
-onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
 
 TOLERANCE = 1e-4
 """The allowed difference from torch, relative to the largest magnitude of the result."""
@@ -133,12 +131,7 @@ def _times(
 
 
 def _session(export: Exported, inputs: dict[str, Array]) -> Run:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    data = export.model.SerializeToString()
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    return partial(session.run, None, inputs)
+    return partial(session_of(export.model.SerializeToString()).run, None, inputs)
 
 
 def _families(explained: Explanation) -> dict[str, int]:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ import relax_egraph as rx
 from bench.architectures.subject import Array
 from bench.exports.files import Example, Exported, exported
 from bench.exports.network import Network
+from bench.sessions import session_of
 from bench.timing import Run, least
 from relax_egraph.ir.run_time import PREFIX
 from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.instrument import CallEvent
-
-onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
 
 TOLERANCE = 1e-4
 """The allowed difference from torch, relative to the largest magnitude of the result."""
@@ -127,10 +125,7 @@ def _times(
 
 
 def _session(path: Path, example: Example) -> Run:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = session_of(path)
     names = {i.name for i in session.get_inputs()}
     inputs = {name: value for name, value in example.inputs.items() if name in names}
     return partial(session.run, None, inputs)

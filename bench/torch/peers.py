@@ -19,19 +19,14 @@ def _inductor(network: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Calla
 
 
 def _onnxruntime(network: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Callable[[], Any]:
-    import onnxruntime
+    from bench.sessions import session_of  # and onnxruntime
 
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of itself
         program = torch.onnx.export(network, tuple(inputs), dynamo=True, verbose=False)
     assert program is not None
-    model = program.model_proto.SerializeToString()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    cpu = ["CPUExecutionProvider"]
-    session: Any = onnxruntime.InferenceSession(model, options, providers=cpu)
+    session = session_of(program.model_proto.SerializeToString())
     names = [declared.name for declared in session.get_inputs()]
     feeds = {name: tensor.numpy() for name, tensor in zip(names, inputs, strict=True)}
     session.run(None, feeds)
