@@ -11,7 +11,9 @@ from torch.utils import _pytree as pytree
 import relax_egraph as rx
 
 
-class _Program(torch.nn.Module):
+class Called(torch.nn.Module):
+    """A function as a module, which torch exports."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self._function = function
@@ -32,7 +34,7 @@ def assert_agrees(
 
     With sizes that are `dynamic` axes of each operand, it is compared for `late` operands too.
     """
-    program = _Program(function)
+    program = Called(function)
     dynamic_shapes = None if dynamic is None else (tuple(dynamic for _ in operands),)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of itself

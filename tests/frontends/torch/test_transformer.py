@@ -12,18 +12,10 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 from relax_egraph.frontends.torch_backend.backend import relax_egraph  # noqa: E402
+from tests.frontends.torch.agreement import Called  # noqa: E402
 
 aten = torch.ops.aten
 BATCH, LENGTH = torch.export.Dim("batch", max=64), torch.export.Dim("length", max=64)
-
-
-class _Called(torch.nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self._function = function
-
-    def forward(self, *operands: Any) -> Any:
-        return self._function(*operands)
 
 
 def _draw(*shape: int) -> Any:
@@ -40,7 +32,7 @@ def _later(x: Any) -> Any:
 
 
 def _exported(function: Callable[..., Any], operands: Sequence[Any], *axes: Any) -> Any:
-    program = torch.export.export(_Called(function), tuple(operands), dynamic_shapes=(axes,))
+    program = torch.export.export(Called(function), tuple(operands), dynamic_shapes=(axes,))
     machine = rx.VirtualMachine(rx.build(rx.optimize(rx.from_torch(program))), num_threads=1)
     return machine["main"]
 
