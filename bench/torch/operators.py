@@ -140,13 +140,19 @@ def _is_core(program: Any) -> bool:
 
 def _results(exported: Any, inputs: Sequence[torch.Tensor]) -> list[Any]:
     machine = rx.VirtualMachine(rx.build(rx.optimize(rx.from_torch(exported))), num_threads=1)
-    results = machine["main"](*inputs)
+    results = machine["main"](*map(_as_real, inputs))
     each = results if isinstance(results, tuple) else (results,)
     return [torch.from_dlpack(r) if isinstance(r, np.ndarray) else torch.tensor(r) for r in each]
 
 
 def _leaves(results: Any) -> list[Any]:
-    return [leaf for leaf in pytree.tree_leaves(results) if leaf is not None]
+    return [_as_real(leaf) for leaf in pytree.tree_leaves(results) if leaf is not None]
+
+
+def _as_real(value: Any) -> Any:
+    """A tensor of complex numbers by its parts along a last axis, as our programs have it."""
+    is_complex = isinstance(value, torch.Tensor) and value.is_complex()
+    return torch.view_as_real(value.resolve_conj()) if is_complex else value
 
 
 def _lost(case: Case, reason: str) -> list[Outcome]:

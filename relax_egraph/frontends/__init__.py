@@ -90,6 +90,8 @@ def from_torch(program: Any) -> IRModule:
 
     ``main`` is pure: a buffer that the program writes is a further parameter, and its new value a
     further result, behind the user's results; so is the new value of an input that it writes.
+    Complex inputs and results are real tensors whose last axis has the parts, as
+    ``torch.view_as_real`` shows them.
     Results that are ``None`` or constant are left out; a single result is returned directly,
     several as a flat tuple.
 

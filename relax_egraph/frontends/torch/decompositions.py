@@ -32,7 +32,7 @@ def decompositions() -> _Table:
     return {op: made for op, made in known.items() if op not in kept}
 
 
-_WRITING = {torch.ops.aten.complex.default}
+_WRITING = {torch.ops.aten.complex.default, torch.ops.aten.polar.default}
 """Operators that torch decomposes into writes to memory, which it then finds no input for."""
 
 

@@ -35,17 +35,21 @@ from relax_egraph.passes.check_assumptions import range_checks
 class Opened:
     """A program, decomposed, and the graph that its nodes are to be converted in.
 
-    `params` are the parameters of ``main``; of `states`, the program writes the new values.
+    `params` are the parameters of ``main``; of `states`, the program writes the new values.  The
+    inputs of the graph are `held` in parameters and constants.
     """
 
     program: ExportedProgram
     graph: Graph
     params: tuple[Var, ...]
     states: tuple[Var, ...]
+    held: Mapping[torch.fx.Node, Any]
 
     def convert(self) -> None:
         """Convert all nodes in the open function; raises `ModelError` with all problems."""
         _check_ranges(self.program, self.graph, (*self.params, *self.states))
+        for node, value in self.held.items():
+            self.graph.values[node] = self.graph.taken(value, node.meta.get("val"))
         self.graph.convert(list(self.program.graph.nodes), self.program.graph_module)
         self.graph.check()
 
@@ -82,19 +86,19 @@ def open_program(program: ExportedProgram) -> Opened:
     program = decomposed(program)
     graph = Graph(BlockBuilder(fitting=True), Symbols(names))
     mutated = set(program.graph_signature.buffers_to_mutate.values())
-    params, states = list[Var](), list[Var]()
+    params, states, held = list[Var](), list[Var](), dict[torch.fx.Node, Any]()
     for node, spec in inputs_of(program):
         if isinstance(spec.arg, ConstantArgument):
-            graph.values[node] = spec.arg.value
+            held[node] = spec.arg.value
         elif spec.kind == InputKind.USER_INPUT:
             params.append(_parameter(node.name, node.meta["val"], graph))
-            graph.values[node] = _value(params[-1])
+            held[node] = _value(params[-1])
         elif spec.target in mutated:
             states.append(_parameter(node.name, node.meta["val"], graph))
-            graph.values[node] = states[-1]
+            held[node] = states[-1]
         else:
-            graph.values[node] = Constant(array_of(weight_of(program, spec)))
-    return Opened(program, graph, tuple(params), tuple(states))
+            held[node] = Constant(array_of(weight_of(program, spec)))
+    return Opened(program, graph, tuple(params), tuple(states), held)
 
 
 def inputs_of(program: ExportedProgram) -> Iterator[tuple[torch.fx.Node, InputSpec]]:
@@ -119,7 +123,7 @@ def _check_inputs(program: ExportedProgram) -> None:
 def _parameter(name: str, value: Any, graph: Graph) -> Var:
     """The parameter for an input: a tensor, or an integer."""
     if isinstance(value, torch.Tensor):
-        return Var(name, graph.info(value))
+        return Var(name, graph.passed_info(value))
     if isinstance(value, torch.SymInt):
         return Var(name, PrimStructInfo("int64", graph.symbols.dim(value)))
     raise ModelError(f"input {name!r} is of {type(value).__name__}, needs a tensor or an integer")
@@ -168,7 +172,7 @@ def weight_of(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
 
 def _result(output: Any, graph: Graph) -> Expr:
     """An output of the graph as an expression."""
-    value = graph.values[output] if isinstance(output, torch.fx.Node) else output
+    value = graph.given(graph.values[output] if isinstance(output, torch.fx.Node) else output)
     if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
         return graph.computed(value)
     if value is None:

@@ -13,10 +13,12 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from relax_egraph.errors import ModelError, RelaxEgraphError
 from relax_egraph.frontends.building.builder import info_of
+from relax_egraph.frontends.building.fourier import Parts
 from relax_egraph.frontends.torch import operators as operators
 from relax_egraph.frontends.torch.checks import bind_size
+from relax_egraph.frontends.torch.complex_numbers import has_complex, imaginary, joined, parted
 from relax_egraph.frontends.torch.node import Argument, Node
-from relax_egraph.frontends.torch.registry import converter_of
+from relax_egraph.frontends.torch.registry import complex_converter_of, converter_of
 from relax_egraph.frontends.torch.symbolic_numbers import number_of
 from relax_egraph.frontends.torch.symbols import Symbols
 from relax_egraph.frontends.torch.tensors import QUANTIZED, array_of, check_supported, dtype_of
@@ -43,9 +45,28 @@ class Graph:
     unsupported: dict[fx.Node, str] = field(default_factory=dict[fx.Node, str])
 
     def info(self, value: torch.Tensor) -> TensorStructInfo:
-        """The struct info of `value`; raises `ModelError` if it is not supported."""
+        """The struct info of `value`, or of its parts; raises `ModelError` if not supported."""
         check_supported(value)
         return tensor(self.symbols.shape(value), dtype_of(value.dtype))
+
+    def passed_info(self, value: torch.Tensor) -> TensorStructInfo:
+        """The struct info of `value` as a parameter or a result; of complex numbers, joined parts.
+
+        Raises `ModelError` if it is not supported.
+        """
+        info = self.info(value)
+        if not value.dtype.is_complex:
+            return info
+        assert info.dims is not None
+        return tensor((*info.dims, 2), info.dtype)
+
+    def taken(self, whole: Expr, value: Any) -> Argument:
+        """A parameter or constant as what nodes read, where torch's tensor is `value`."""
+        return parted(self._node("parts"), whole) if _is_complex(value) else whole
+
+    def given(self, value: Argument) -> Argument:
+        """What a node computes as a result of ``main``."""
+        return joined(self._node("joined"), value) if isinstance(value, Parts) else value
 
     def convert(self, nodes: Sequence[fx.Node], owner: torch.nn.Module) -> None:
         """Convert `nodes`, besides inputs and outputs; failures become problems.
@@ -56,8 +77,9 @@ class Graph:
             try:
                 if node.op == "get_attr":
                     with unset_fake_temporarily():
-                        array = array_of(_attribute(owner, str(node.target)))
-                    self.values[node] = Constant(array)
+                        held = _attribute(owner, str(node.target))
+                        array = array_of(held)
+                    self.values[node] = self.taken(Constant(array), held)
                 elif node.op == "call_function":
                     self.values[node] = self._call(node)
             except _Poisoned:
@@ -116,23 +138,26 @@ class Graph:
             results = tuple(self.info(m) if isinstance(m, torch.Tensor) else None for m in metas)
         except ModelError as refusal:
             raise ModelError(f"its result: {refusal}") from None
-        converter = converter_of(name)
+        arguments = self._arguments(node)
+        is_complex = any(map(_is_complex, metas)) or has_complex(list(arguments.values()))
+        converter = complex_converter_of(name) if is_complex else converter_of(name)
         if converter is None:
-            raise ModelError(_lacking(node))
+            raise ModelError(_lacking(node, is_complex))
         made = converter(
-            Node(
-                *(name, node.name, self._arguments(node), _metas(node), results),
-                *(self.bb, self.symbols),
-            )
+            Node(name, node.name, arguments, _metas(node), results, self.bb, self.symbols)
         )
         if not isinstance(meta, tuple | list):
             return self._as_torch_says(made, results[0], node.name)
-        assert not isinstance(made, Expr)
+        assert not isinstance(made, Expr | Parts)
         pairs = zip(made, results, strict=False)
         return [None if m is None else self._as_torch_says(m, r, node.name) for m, r in pairs]
 
     def _as_torch_says(self, made: Argument, info: TensorStructInfo | None, name: str) -> Argument:
         """`made`, checked to be of the struct info that torch says of it."""
+        if info is not None and isinstance(made, Parts):
+            imag = imaginary(self._node(name), made)
+            parts = (self._as_torch_says(part, info, name) for part in (made.real, imag))
+            return Parts(*parts)
         if info is None or not isinstance(made, Expr):
             return made
         own = info_of(made)
@@ -174,8 +199,14 @@ class Graph:
         return value
 
 
-def _lacking(node: fx.Node) -> str:
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype.is_complex
+
+
+def _lacking(node: fx.Node, is_complex: bool) -> str:
     """Why there is no converter for the overload that `node` calls."""
+    if is_complex and converter_of(_name(node)) is not None:
+        return "the operator is not supported for complex numbers"
     if _name(node).startswith(_OF_QUANTIZED):
         return QUANTIZED
     if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):

@@ -9,6 +9,7 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 
+from relax_egraph.frontends.building.fourier import Parts
 from relax_egraph.frontends.building.results import module_of
 from relax_egraph.frontends.probed import Probe, Probed
 from relax_egraph.frontends.torch.exported import Opened, inputs_of, open_program, weight_of
@@ -25,7 +26,7 @@ def probed(program: ExportedProgram) -> Probed:
     with bb.function("main", [*opened.params, *opened.states]):
         opened.convert()
         nodes = [n for n in opened.program.graph.nodes if _is_probed(n, opened)]
-        values = [opened.graph.values[node] for node in nodes]
+        values = [opened.graph.given(opened.graph.values[node]) for node in nodes]
         bb.emit_func_output(Tuple((*values, *opened.results())))
     probes = tuple(Probe(n.name, _operator(n), place_of(n) or "") for n in nodes)
     return Probed("torch", module_of(bb), probes, partial(_run, opened, nodes))
@@ -35,10 +36,13 @@ def _is_probed(node: fx.Node, opened: Opened) -> bool:
     value = opened.graph.values.get(node)
     return (
         node.op == "call_function"
-        and isinstance(value, Expr)
-        and isinstance(value.struct_info, TensorStructInfo)
+        and (isinstance(value, Parts) or _is_tensor(value))
         and isinstance(node.meta.get("val"), torch.Tensor)
     )
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Expr) and isinstance(value.struct_info, TensorStructInfo)
 
 
 def _operator(node: fx.Node) -> str:
@@ -84,7 +88,9 @@ def _inputs(program: ExportedProgram, given: Mapping[str, Any]) -> list[Any]:
     for node, spec in inputs_of(program):
         if node.name in given:
             value = given[node.name]
-            inputs.append(value if isinstance(value, int) else tensor_of(value.copy()))
+            if not isinstance(value, int):
+                value = tensor_of(value.copy(), of_complex=node.meta["val"].dtype.is_complex)
+            inputs.append(value)
         elif spec.target is not None:
             inputs.append(weight_of(program, spec))
         else:

@@ -15,11 +15,14 @@ Array: TypeAlias = npt.NDArray[Any]
 QUANTIZED = "its tensor is quantized, needs its integers and scale: x.int_repr(), x.q_scale()"
 
 
+_PARTS = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
+
+
 def dtype_of(dtype: torch.dtype) -> str:
-    """Our name of `dtype`; raises `ModelError` if there is none, as for complex numbers."""
+    """Our name of `dtype`, of complex ones that of their parts; raises `ModelError` for others."""
+    if dtype in _PARTS:
+        return _PARTS[dtype]
     name = str(dtype).removeprefix("torch.")
-    if dtype.is_complex:
-        raise ModelError(f"it is a tensor of {name}, needs real numbers: torch.view_as_real(x)")
     if name.startswith(("qint", "quint")):
         raise ModelError(QUANTIZED)
     if name not in DTYPES:
@@ -38,16 +41,23 @@ def check_supported(value: torch.Tensor) -> None:
 
 
 def array_of(value: torch.Tensor) -> Array:
-    """The elements of `value`, without a copy; raises `ModelError` if it is not supported."""
+    """The elements of `value`, without a copy; raises `ModelError` if it is not supported.
+
+    Parts of complex numbers are along a last axis.
+    """
     check_supported(value)
     plain = value.detach().resolve_neg()
+    if plain.is_complex():
+        plain = torch.view_as_real(plain.resolve_conj())
     if plain.dtype == torch.bfloat16:
         return plain.view(torch.int16).numpy().view(np.dtype("bfloat16"))
     return plain.numpy()
 
 
-def tensor_of(array: Array) -> torch.Tensor:
-    """A tensor on the memory of `array`."""
+def tensor_of(array: Array, *, of_complex: bool = False) -> torch.Tensor:
+    """A tensor on the memory of `array`, `of_complex` numbers if its last axis has their parts."""
+    if of_complex:
+        return torch.view_as_complex(torch.from_numpy(array))  # type: ignore[no-untyped-call]
     if array.dtype == np.dtype("bfloat16"):
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)  # type: ignore[no-untyped-call]
     return torch.from_numpy(array)  # type: ignore[no-untyped-call]

@@ -8,7 +8,7 @@ import torch
 import relax_egraph as rx
 from relax_egraph.frontends.torch.tensors import array_of, tensor_of
 from relax_egraph.frontends.torch_backend.layouts import Order
-from relax_egraph.frontends.torch_backend.traced import Known, Made, Output, Passed
+from relax_egraph.frontends.torch_backend.traced import Joined, Known, Made, Output, Passed
 from relax_egraph.vm.executable import Executable
 
 
@@ -51,12 +51,13 @@ class Program:
 
 _numpy, _from_numpy = torch.Tensor.numpy, torch.from_numpy
 _Plain = torch.Tensor
-_BFLOAT16 = torch.bfloat16
+_OTHERS = frozenset((torch.bfloat16, torch.complex32, torch.complex64, torch.complex128))
+"""Dtypes that numpy has not, or that the machine takes by their parts."""
 
 
 def _given(value: Any) -> Any:
     """`value` as the machine takes it; most are plain tensors, for which this is quick."""
-    if type(value) is _Plain and not value.requires_grad and value.dtype is not _BFLOAT16:
+    if type(value) is _Plain and not value.requires_grad and value.dtype not in _OTHERS:
         return _numpy(value)
     return array_of(value) if isinstance(value, torch.Tensor) else value
 
@@ -75,6 +76,8 @@ def _output(output: Output, made: Sequence[Any], args: Sequence[Any]) -> Any:
             return made[place]
         case Made(place, axes):
             return made[place].permute(axes)
+        case Joined(place):
+            return torch.view_as_complex(made[place])
         case Passed(place):
             return args[place]
         case Known(value):

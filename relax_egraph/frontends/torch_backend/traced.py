@@ -8,6 +8,7 @@ import torch
 from torch import fx
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building.fourier import Parts
 from relax_egraph.frontends.building.results import module_of
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.symbols import Symbols
@@ -36,13 +37,20 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """An output of a graph of complex numbers: result `place` of the module has the parts."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """An output of a graph that is `value` at all times."""
 
     value: Any
 
 
-Output = Passed | Made | Known
+Output = Passed | Made | Joined | Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +78,13 @@ def traced(module: fx.GraphModule, weights: Mapping[int, Array]) -> Traced:
     params = _parameters(inputs, weights, orders, graph)
     hints = _hints(inputs, graph)
     with graph.bb.function("main", list(params.values())):
-        for place, param in params.items():
+        for place, node in enumerate(inputs):
+            if node not in graph.values:
+                continue
+            value: Any = graph.values[node]
             if (order := orders.get(place)) is not None:
-                turned = call("permute_dims", param, axes=inverse(order))
-                graph.values[inputs[place]] = graph.bb.emit(turned)
+                value = graph.bb.emit(call("permute_dims", value, axes=inverse(order)))
+            graph.values[node] = graph.taken(value, node.meta.get("val"))
         graph.convert(nodes, module)
         (last,) = (n for n in nodes if n.op == "output")
         given = last.args[0] if isinstance(last.args[0], list | tuple) else (last.args[0],)
@@ -103,8 +114,8 @@ def _parameters(
             graph.values[node] = Constant(weights[place])
         elif isinstance(value, torch.Tensor):
             try:
-                info = graph.info(value)  # which refuses what has no strides
-                orders[place] = memory_order(value)
+                info = graph.passed_info(value)  # which refuses what has no strides
+                orders[place] = _order(node)
                 params[place] = Var(node.name, _in_order(info, orders[place]))
                 graph.values[node] = params[place]
             except ModelError as refusal:
@@ -126,7 +137,7 @@ def _outputs(
 ) -> tuple[Output, ...]:
     """Where each output comes from; what ``main`` makes is added to `results`."""
     places = {node: place for place, node in enumerate(inputs)}
-    made: dict[fx.Node, Made] = {}
+    made: dict[fx.Node, Output] = {}
     outputs: list[Output] = []
     for output in given:
         if not isinstance(output, fx.Node):
@@ -134,27 +145,36 @@ def _outputs(
         elif output in places:
             outputs.append(Passed(places[output]))
         else:
-            value = graph.values[output]
-            if output not in made and not isinstance(value, Expr):
-                if isinstance(value, int):
-                    outputs.append(Known(value))
-                    continue
-                value = PrimValue(value)
             if output not in made:
-                order = _order(output)
-                if order is None:
-                    made[output] = Made(len(results))
-                else:
-                    made[output] = Made(len(results), inverse(order))
-                    value = graph.bb.emit(call("permute_dims", value, axes=order))
-                results.append(value)
+                made[output] = _made(output, graph, results)
             outputs.append(made[output])
     return tuple(outputs)
 
 
+def _made(output: fx.Node, graph: Graph, results: list[Expr]) -> Output:
+    """Where the value of a node comes from: `results` get it, unless it is a known integer."""
+    value: Any = graph.values[output]
+    if isinstance(value, int):
+        return Known(value)
+    place = len(results)
+    if isinstance(value, Parts):
+        results.append(graph.given(value))
+        return Joined(place)
+    if not isinstance(value, Expr):
+        value = PrimValue(value)
+    order = _order(output)
+    if order is None:
+        results.append(value)
+        return Made(place)
+    results.append(graph.bb.emit(call("permute_dims", value, axes=order)))
+    return Made(place, inverse(order))
+
+
 def _order(node: fx.Node) -> Order | None:
+    """The order of axes in memory, unless it is that of the axes; complex numbers are copied."""
     value: Any = node.meta.get("val")
-    return memory_order(value) if isinstance(value, torch.Tensor) else None
+    is_real = isinstance(value, torch.Tensor) and not value.dtype.is_complex
+    return memory_order(value) if is_real else None
 
 
 def _in_order(info: TensorStructInfo, order: Order | None) -> TensorStructInfo:

@@ -32,7 +32,19 @@ def test_transforms_along_an_axis(count: int, axis: int, length: int | None) -> 
     np.testing.assert_allclose(back, parts(np.fft.ifft(signal, length, place)), 1e-9, 1e-9)
 
 
-@pytest.mark.parametrize("length", [8, 9])
+@pytest.mark.parametrize("length", [67, 120, 202, 4096])
+def test_long_transforms_take_the_factors_of_their_length(length: int) -> None:
+    x = floats(2, length, 2).astype(np.float64)
+    signal, fixed = x[..., 0] + 1j * x[..., 1], {0: ("n", length, 2)}
+
+    whole = run("DFT", x, shapes=fixed)
+    back = run("DFT", x, shapes=fixed, inverse=1)
+
+    np.testing.assert_allclose(whole, parts(np.fft.fft(signal)), 1e-9, 1e-9, strict=True)
+    np.testing.assert_allclose(back, parts(np.fft.ifft(signal)), 1e-9, 1e-9, strict=True)
+
+
+@pytest.mark.parametrize("length", [8, 9, 67, 90, 105])
 def test_half_the_frequencies_are_enough_for_real_numbers(length: int) -> None:
     x = floats(2, length, 1).astype(np.float64)
     fixed = {0: ("n", length, 1)}

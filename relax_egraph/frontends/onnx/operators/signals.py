@@ -1,14 +1,10 @@
-"""Fourier transforms.
-
-A transform is a product with the matrix of cosines and sines, also for lengths that are known only
-at run time.  The last axis of a signal holds real and imaginary parts, or real parts alone.
-"""
-
-import math
+"""Fourier transforms: the last axis of a signal holds real and imaginary parts, or real ones."""
 
 from relax_egraph.errors import ModelError
+from relax_egraph.frontends.building import fourier
 from relax_egraph.frontends.building.builder import dtype_of, info_of
 from relax_egraph.frontends.building.dim_tensors import number_of
+from relax_egraph.frontends.building.fourier import Parts
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.positions import extent_of
@@ -20,7 +16,7 @@ from relax_egraph.ir.struct_info import tensor
 
 
 @converts("DFT")
-def fourier(node: Node) -> Expr:
+def transform(node: Node) -> Expr:
     """The transform along an axis; real signals need only half of the frequencies."""
     x, rank = node[0], node.rank(0)
     if node.version < 20:
@@ -82,74 +78,27 @@ def transformed(
     Longer signals are cut, shorter ones are padded with 0.
     """
     wide = "float64" if dtype_of(x) == "float64" else "float32"
+    parts = _parts(node, node.cast(x, wide))
     if inverse and onesided:
-        return node.cast(_real_of_half(node, node.cast(x, wide), length), dtype_of(x))
-    real, imaginary = _parts(node, node.cast(x, wide))
-    count = dims.add(dims.floordiv(length, 2), 1) if onesided else length
-    cosines, sines = _waves(node, _shape(real)[-1], count, length, wide)
-    if not inverse:
-        sines = node.emit("negative", sines)
-    out = [node.emit("matmul", real, cosines), node.emit("matmul", real, sines)]
-    if imaginary is not None:
-        rotated = node.emit("matmul", imaginary, sines)
-        out[0] = node.emit("subtract", out[0], rotated)
-        out[1] = node.emit("add", out[1], node.emit("matmul", imaginary, cosines))
-    stacked = node.emit("stack", Tuple(tuple(out)), axis=-1)
+        out = node.emit("expand_dims", fourier.real_of_half(node, parts, length), axis=-1)
+    else:
+        count = dims.add(dims.floordiv(length, 2), 1) if onesided else length
+        made = fourier.transformed(node, parts, length, count=count, inverse=inverse)
+        assert made.imag is not None
+        out = node.emit("stack", Tuple((made.real, made.imag)), axis=-1)
     if inverse:
-        stacked = node.emit("divide", stacked, number_of(node, length, wide))
-    return node.cast(stacked, dtype_of(x))
+        out = node.emit("divide", out, number_of(node, length, wide))
+    return node.cast(out, dtype_of(x))
 
 
-def _real_of_half(node: Node, x: Expr, length: Dim) -> Expr:
-    """The real numbers of `length`, from the first half of their frequencies.
-
-    Every frequency counts twice, for itself and its mirror image, except the first and a middle
-    one.
-    """
-    real, imaginary = _parts(node, x)
-    dtype, extent = dtype_of(real), _shape(real)[-1]
-    cosines, sines = _waves(node, extent, length, length, dtype)
-    row = counted(node, extent, 0, 2)
-    twice = node.emit("multiply", row, node.scalar(2, "int64"))
-    whole = node.cast(number_of(node, length, "int64"), "int64")
-    zero = node.scalar(0, "int64")
-    single = node.emit(
-        "logical_or", node.emit("equal", row, zero), node.emit("equal", twice, whole)
-    )
-    beyond = node.emit("greater", twice, whole)
-    weight = node.emit("where", single, node.scalar(1, dtype), node.scalar(2, dtype))
-    weight = node.emit("where", beyond, node.scalar(0, dtype), weight)
-    weight = node.emit("divide", weight, number_of(node, length, dtype))
-    out = node.emit("matmul", real, node.emit("multiply", cosines, weight))
-    if imaginary is not None:
-        rotated = node.emit("matmul", imaginary, node.emit("multiply", sines, weight))
-        out = node.emit("subtract", out, rotated)
-    return node.emit("expand_dims", out, axis=-1)
-
-
-def _parts(node: Node, x: Expr) -> tuple[Expr, Expr | None]:
+def _parts(node: Node, x: Expr) -> Parts:
     """Real and imaginary parts; real numbers have no imaginary part."""
     count = _shape(x)[-1]
     if count not in (1, 2):
         raise ModelError(f"its numbers have {dims.text(count)} parts, need 1 or 2")
-    parts = [node.emit("take", x, node.scalar(k, "int64"), axis=-1) for k in range(int(count))]
-    return parts[0], parts[1] if count == 2 else None
-
-
-def _waves(node: Node, rows: Dim, columns: Dim, length: Dim, dtype: str) -> tuple[Expr, Expr]:
-    """Cosines and sines of ``2π · row · column / length``; 0 in rows from `length` on."""
-    row, column = counted(node, rows, 0, 2), counted(node, columns, 1, 2)
-    whole = number_of(node, length, "int64")
-    turn = node.emit("floor_mod", node.emit("multiply", row, column), whole)
-    angle = node.emit("multiply", node.cast(turn, "float64"), node.scalar(2 * math.pi, "float64"))
-    angle = node.emit("divide", angle, node.cast(whole, "float64"))
-    waves = [node.cast(node.emit(name, angle), dtype) for name in ("cos", "sin")]
-    if not dims.prove_ge(length, rows):
-        is_inside = node.emit("less", row, whole)
-        zero = node.scalar(0, dtype)
-        waves = [node.emit("where", is_inside, wave, zero) for wave in waves]
-    cosines, sines = waves
-    return cosines, sines
+    return Parts(
+        *(node.emit("take", x, node.scalar(k, "int64"), axis=-1) for k in range(int(count)))
+    )
 
 
 def _shape(x: Expr) -> tuple[Dim, ...]:

@@ -8,11 +8,14 @@ from relax_egraph.frontends.torch.operators import bags as bags
 from relax_egraph.frontends.torch.operators import bits as bits
 from relax_egraph.frontends.torch.operators import clamps as clamps
 from relax_egraph.frontends.torch.operators import comparisons as comparisons
+from relax_egraph.frontends.torch.operators import complex_arithmetic as complex_arithmetic
+from relax_egraph.frontends.torch.operators import complex_parts as complex_parts
 from relax_egraph.frontends.torch.operators import convolutions as convolutions
 from relax_egraph.frontends.torch.operators import creation as creation
 from relax_egraph.frontends.torch.operators import diagonals as diagonals
 from relax_egraph.frontends.torch.operators import distances as distances
 from relax_egraph.frontends.torch.operators import divisors as divisors
+from relax_egraph.frontends.torch.operators import fourier as fourier
 from relax_egraph.frontends.torch.operators import gradients as gradients
 from relax_egraph.frontends.torch.operators import indexing as indexing
 from relax_egraph.frontends.torch.operators import joining as joining

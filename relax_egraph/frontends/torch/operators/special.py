@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 
+from relax_egraph.frontends.building.builder import Builder, dtype_of
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.registry import converts
 from relax_egraph.ir.expr import Expr
@@ -107,13 +108,17 @@ def _bell(node: Node, z: Expr) -> Expr:
 def hypot(node: Node) -> Expr:
     """``√(self² + other²)``, relative to the greater, so that no square overflows."""
     dtype = node.out_dtype
-    x, y = (node.emit("abs", node.operand(name, dtype)) for name in ("self", "other"))
-    great, less = node.emit("maximum", x, y), node.emit("minimum", x, y)
-    zero, one, infinity = (node.scalar(v, dtype) for v in (0, 1, float("inf")))
-    ratio = node.emit("divide", less, great)
-    root = node.emit("sqrt", node.emit("add", node.emit("square", ratio), one))
-    found = node.emit(
-        "where", node.emit("equal", great, zero), zero, node.emit("multiply", great, root)
-    )
-    is_infinite = node.emit("logical_or", node.emit("isinf", x), node.emit("isinf", y))
-    return node.emit("where", is_infinite, infinity, found)
+    return hypotenuse(node, node.operand("self", dtype), node.operand("other", dtype))
+
+
+def hypotenuse(b: Builder, x: Expr, y: Expr) -> Expr:
+    """``√(x² + y²)`` of floats; infinite where either is."""
+    dtype = dtype_of(x)
+    x, y = b.emit("abs", x), b.emit("abs", y)
+    great, less = b.emit("maximum", x, y), b.emit("minimum", x, y)
+    zero, one, infinity = (b.scalar(v, dtype) for v in (0, 1, float("inf")))
+    ratio = b.emit("divide", less, great)
+    root = b.emit("sqrt", b.emit("add", b.emit("square", ratio), one))
+    found = b.emit("where", b.emit("equal", great, zero), zero, b.emit("multiply", great, root))
+    is_infinite = b.emit("logical_or", b.emit("isinf", x), b.emit("isinf", y))
+    return b.emit("where", is_infinite, infinity, found)

@@ -28,6 +28,7 @@ _SAME: Mapping[str, str] = {
     "aten.floor.default": "floor",
     "aten.log.default": "log",
     "aten.logical_not.default": "logical_not",
+    "aten._neg_view.default": "negative",
     "aten.neg.default": "negative",
     "aten.relu.default": "nn.relu",
     "aten.round.default": "round",
@@ -101,6 +102,15 @@ def is_negative(node: Node, x: Expr) -> Expr:
     turned = node.emit("less", node.emit("divide", one, x), zero)
     is_zero = node.emit("equal", x, zero)
     return node.emit("logical_or", below_zero, node.emit("logical_and", is_zero, turned))
+
+
+@converts("aten.angle.default")
+def angle(node: Node) -> Expr:
+    """π of numbers below 0, else 0; NaN of NaN."""
+    x, zero = node.operand("self", node.out_dtype), node.scalar(0, node.out_dtype)
+    half_turn = node.scalar(math.pi, node.out_dtype)
+    found = node.emit("where", node.emit("less", x, zero), half_turn, zero)
+    return node.emit("where", node.emit("isnan", x), x, found)
 
 
 @converts("aten.reciprocal.default")
