@@ -14,14 +14,6 @@ from relax_egraph.frontends.torch.node import Argument, Node
 from relax_egraph.ir.expr import Expr, ShapeExpr, Tuple
 
 
-def has_complex(values: Sequence[Argument]) -> bool:
-    """Whether complex numbers, or tensors of them, are among `values` or lists in them."""
-    return any(
-        has_complex(v) if isinstance(v, list | tuple) else isinstance(v, Parts | complex)
-        for v in values
-    )
-
-
 def parted(b: Builder, whole: Expr) -> Parts:
     """The parts of a tensor of reals whose last axis has them."""
     real, imag = (b.emit("take", whole, b.scalar(k, "int64"), axis=-1) for k in range(2))

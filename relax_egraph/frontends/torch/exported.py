@@ -64,7 +64,9 @@ class Opened:
         kept = [
             (spec.kind != OutputKind.USER_OUTPUT, value)
             for spec, value in zip(specs, outputs, strict=True)
-            if value is not None and not isinstance(spec.arg, ConstantArgument)
+            if value is not None
+            and spec.kind != OutputKind.TOKEN
+            and not isinstance(spec.arg, ConstantArgument)
         ]
         return [value for _, value in sorted(kept, key=itemgetter(0))]
 
@@ -90,6 +92,8 @@ def open_program(program: ExportedProgram) -> Opened:
     for node, spec in inputs_of(program):
         if isinstance(spec.arg, ConstantArgument):
             held[node] = spec.arg.value
+        elif spec.kind == InputKind.TOKEN:
+            held[node] = None  # it orders calls with effects, which have no converter
         elif spec.kind == InputKind.USER_INPUT:
             params.append(_parameter(node.name, node.meta["val"], graph))
             held[node] = _value(params[-1])

@@ -16,7 +16,7 @@ from relax_egraph.frontends.building.builder import info_of
 from relax_egraph.frontends.building.fourier import Parts
 from relax_egraph.frontends.torch import operators as operators
 from relax_egraph.frontends.torch.checks import bind_size
-from relax_egraph.frontends.torch.complex_numbers import has_complex, imaginary, joined, parted
+from relax_egraph.frontends.torch.complex_numbers import imaginary, joined, parted
 from relax_egraph.frontends.torch.node import Argument, Node
 from relax_egraph.frontends.torch.registry import complex_converter_of, converter_of
 from relax_egraph.frontends.torch.symbolic_numbers import number_of
@@ -138,13 +138,16 @@ class Graph:
             results = tuple(self.info(m) if isinstance(m, torch.Tensor) else None for m in metas)
         except ModelError as refusal:
             raise ModelError(f"its result: {refusal}") from None
-        arguments = self._arguments(node)
-        is_complex = any(map(_is_complex, metas)) or has_complex(list(arguments.values()))
+        operands = (operand.meta.get("val") for operand in node.all_input_nodes)
+        is_complex = any(map(_is_complex, (*metas, *operands)))
         converter = complex_converter_of(name) if is_complex else converter_of(name)
         if converter is None:
             raise ModelError(_lacking(node, is_complex))
         made = converter(
-            Node(name, node.name, arguments, _metas(node), results, self.bb, self.symbols)
+            Node(
+                *(name, node.name, self._arguments(node), _metas(node), results),
+                *(self.bb, self.symbols),
+            )
         )
         if not isinstance(meta, tuple | list):
             return self._as_torch_says(made, results[0], node.name)

@@ -45,6 +45,10 @@ BAD: Mapping[str, Bad] = {
         lambda x: torch.linalg.svdvals(x) + torch.linalg.svdvals(x * 2),
         ("aten._linalg_svd.default: the operator is not supported (2 times)",),
     ),
+    "an operator that checks its results": Bad(
+        lambda x: torch.linalg.inv(x + torch.eye(4)) * 2,
+        ("aten.linalg_inv_ex.default: the operator is not supported",),
+    ),
     "random numbers": Bad(
         lambda x: (x + torch.rand_like(x)) * 0,
         ("aten.rand_like.default: it draws random numbers, needs them as an input",),
