@@ -25,3 +25,6 @@ QUERY = 40
 
 CASE = 5
 """The steps of one comparison of two elements."""
+
+RANKS = ((4, 6000), (3, 6000), (2, 20000))
+"""The largest rank of operands, and the steps of a proof; with too few steps, the rank is less."""

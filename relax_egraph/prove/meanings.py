@@ -41,7 +41,9 @@ def varying_axes(choices: Choices, extents: Extents, part: Shape, whole: Shape) 
         raise Impossible
     varying: list[int] = []
     for k, (a, b) in enumerate(zip(part, whole[added:], strict=True)):
-        if choices.of(f"varies along {k}: {a} and {b}", (True, False)):
+        if dims.equal(a, b):
+            varying.append(k + added)
+        elif choices.of(f"varies along {k}: {a} and {b}", (True, False)):
             extents.equate(a, b)
             varying.append(k + added)
         else:

@@ -81,6 +81,8 @@ class Operands(Bindings, ABC):
             try:
                 return self.within(beside, lambda: self.variable(tree.text))
             except Unbound:
+                if tree.text in self.defined:
+                    raise  # what it is made of has no value yet
                 self.values[tree.text] = self.leaf(tree.text, beside)
                 return self.values[tree.text]
         return self.within(beside, lambda: self.value(tree))

@@ -13,8 +13,17 @@ from relax_egraph.egraph.bindings import EggSmolError, EGraph
 from relax_egraph.egraph.rulebook.alternatives import alternatives
 from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import Options, check_rule, options_of
-from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source, form_of
+from relax_egraph.egraph.rulebook.forms import (
+    DECLARATIONS,
+    MEANING,
+    RULES,
+    RUNS,
+    Form,
+    Source,
+    form_of,
+)
 from relax_egraph.egraph.rulebook.guards import expand
+from relax_egraph.egraph.rulebook.meaning import as_rule, state
 from relax_egraph.egraph.rulebook.named_attributes import with_all_attributes
 from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
@@ -99,12 +108,19 @@ def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> 
             if trial:
                 _try(ruleset, source, scope, trial)
         scope.rules[entry.name] = entry.span
+    elif form.head == MEANING:
+        rules = [*_without_shorthand(as_rule(form, source), source, scope)]
+        state(form, rules, source, scope, check=trial is not None)
+        if trial:
+            for rule in rules:
+                _try(Statement(expand(rule)), source, scope, trial)
+        return
     elif form.head in RUNS:
         note = "a rule file declares rules; the engine runs them"
         raise source.error(form, f"{form.head} is not allowed in a rule file", note)
     else:
         shown = form.head or "a form without a command"
-        note = near(form.head, (*RULES, *DECLARATIONS))
+        note = near(form.head, (*RULES, *DECLARATIONS, MEANING))
         raise source.error(form, f"unknown command {shown}", note)
     yield entry
     if trial:

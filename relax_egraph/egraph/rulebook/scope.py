@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source
@@ -15,6 +16,9 @@ from relax_egraph.egraph.rulebook.vocabulary import (
 )
 from relax_egraph.errors import Span, nearest
 from relax_egraph.rules import FACTS
+
+if TYPE_CHECKING:
+    from relax_egraph.egraph.rulebook.meaning import Meaning
 
 LOAD = "load"
 """The ruleset of temporary rules that the engine adds to load a part of a program."""
@@ -53,7 +57,8 @@ class Scope:
     """The names that are in scope, with the places of declarations in files.
 
     Rules of a `trusted` file may be in the engine's own rulesets, and add facts that are `closed`
-    to other rules.  `functions` are the names of functions computed outside of the e-graph.
+    to other rules.  `functions` are the names of functions computed outside of the e-graph,
+    `meanings` what the rows of relations and functions mean, as far as it is stated.
     """
 
     declarations: dict[str, Declaration] = field(
@@ -67,6 +72,7 @@ class Scope:
     trusted: bool = False
     closed: frozenset[str] = frozenset()
     functions: set[str] = field(default_factory=lambda: {f.name for f in OF_ENGINE})
+    meanings: dict[str, "Meaning"] = field(default_factory=dict[str, "Meaning"])
 
     def copy(self) -> "Scope":
         """An independent scope with the same names."""
@@ -78,6 +84,7 @@ class Scope:
             self.trusted,
             self.closed,
             set(self.functions),
+            dict(self.meanings),
         )
 
 

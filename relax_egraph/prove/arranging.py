@@ -1,0 +1,113 @@
+"""Facts in an order in which they decide most: what is said of a value before what it is made of.
+
+A meaning may say of a value that it is reshaped to its own shape, which any shape would be.  Where
+another fact says which shape that is, it comes first.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, applied, form_of, is_literal, variables, written
+
+_OF_ONE_DTYPE: Mapping[str, int] = {
+    **dict.fromkeys(("R.add", "R.subtract", "R.multiply", "R.divide"), 2),
+    **dict.fromkeys(("R.maximum", "R.minimum", "R.matmul"), 2),
+    **dict.fromkeys(("R.negative", "R.abs", "R.broadcast_to", "R.reshape", "R.permute_dims"), 1),
+}
+"""Operators whose result has the dtype of their first operands, and how many these are."""
+
+_SHAPED = ("R.reshape", "R.broadcast_to")
+"""Operators that are told the shape of their result."""
+
+_TYPE = ("shape-of", "dtype-of", "rank-of", "numel-of")
+
+
+def arranged(facts: Sequence[Tree], own: frozenset[str]) -> tuple[Tree, ...]:
+    """`facts`, in order; two names of one shape are one, if only facts use them (`own`)."""
+    same = _same(facts, own)
+    replaced = {written(f): f for f in (_replaced(f, same) for f in facts)}
+    kept = [*replaced.values()]
+    made = {
+        written(name): variables([term])
+        for name, term in map(_equation, kept)
+        if name is not None and term is not None and term.head.startswith(("R.", "unstable-app"))
+    }
+    shapes = {v for name, term in map(_equation, kept) if (v := _circular(name, term, made))}
+    shapes |= {
+        f.items[2].text
+        for fact in kept
+        for f in applied(fact, _SHAPED)
+        if isinstance(f.items[2], Atom)
+    }
+    first = [
+        fact
+        for fact in kept
+        for name, term in (_equation(fact),)
+        if name is not None
+        and name.text in shapes
+        and term is not None
+        and term.head in _TYPE
+        and not _circular(name, term, made)
+    ]
+    return (*first, *(f for f in kept if f not in first))
+
+
+def with_floats(facts: Sequence[Tree]) -> tuple[Tree, ...]:
+    """`facts`, and that the operands of which a float is made are floats."""
+    made = {n.text: t for n, t in map(_equation, facts) if n and t and t.head in _OF_ONE_DTYPE}
+    said = [f.items[1] for f in facts if isinstance(f, Form) and f.head == "is-float"]
+    seen = {written(tree) for tree in said}
+    for tree in said:
+        term = made.get(tree.text) if isinstance(tree, Atom) else tree
+        count = 0 if term is None else _OF_ONE_DTYPE.get(term.head, 0)
+        for operand in () if term is None else term.items[1 : 1 + count]:
+            if written(operand) not in seen:
+                seen.add(written(operand))
+                said.append(operand)
+    more = [form_of("is-float", tree) for tree in said if isinstance(tree, Atom)]
+    return (*facts, *(f for f in more if written(f) not in {written(fact) for fact in facts}))
+
+
+def _equation(fact: Tree) -> tuple[Atom | None, Form | None]:
+    """The variable and the term that a fact says are equal."""
+    match fact:
+        case Form(items=(Atom(text="="), Atom() as name, Form() as term)) if not is_literal(
+            name.text
+        ):
+            return name, term
+        case Form(items=(Atom(text="="), Form() as term, Atom() as name)) if not is_literal(
+            name.text
+        ):
+            return name, term
+        case _:
+            return None, None
+
+
+def _same(facts: Sequence[Tree], own: frozenset[str]) -> Mapping[str, str]:
+    """For variables that are the shape (or the like) of one value, the first of them."""
+    first: dict[str, str] = {}
+    same: dict[str, str] = {}
+    named = [(n.text, written(t)) for n, t in map(_equation, facts) if n and t and t.head in _TYPE]
+    for name, term in sorted(named, key=lambda pair: pair[0] in own):
+        known = first.setdefault(term, name)
+        if known != name and name in own:
+            same.setdefault(name, known)
+    return same
+
+
+def _replaced(tree: Tree, by: Mapping[str, str]) -> Tree:
+    if isinstance(tree, Atom):
+        return Atom(by[tree.text], tree.start) if tree.text in by else tree
+    return Form(tuple(_replaced(t, by) for t in tree.items), tree.start, tree.end)
+
+
+def _circular(name: Atom | None, term: Form | None, made: Mapping[str, set[str]]) -> str:
+    """The variable that is equal to a term of a value that is made of it."""
+    if name is None or term is None or term.head not in _TYPE:
+        return ""
+    seen, todo = set[str](), [*variables([term])]
+    while todo:
+        other = todo.pop()
+        if other not in seen:
+            seen.add(other)
+            todo += made.get(other, ())
+    return name.text if name.text in seen else ""
