@@ -121,10 +121,10 @@ def converted(value: Sum, source: str, target: str) -> Sum:
         source = f.dtype
     if source == target or source == "bool" or _is_held(value, target):
         return value
-    if is_float(source) and is_float(target) and dtype_holds(target, source):
-        return value
     if isinstance(f, Applied) and f.function == f"to {source}" and dtype_holds(source, f.dtype):
         return converted(f.args[0], f.dtype, target)
+    if is_float(source) and is_float(target) and dtype_holds(target, source):
+        return value
     return apply(f"to {target}", value, dtype=source)
 
 

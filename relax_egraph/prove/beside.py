@@ -19,13 +19,15 @@ from relax_egraph.prove.typing import plain_attribute
 
 @dataclass(frozen=True)
 class Beside:
-    """The operands of an operator before the next one, on the left side if `assumed`.
+    """The operands of an operator that are known when one at a `place` is made; others are `UNMADE`.
 
-    Without an operator it is an unknown elementwise function.
+    They are on the left side if `assumed`.  Without an operator it is an unknown elementwise
+    function.
     """
 
     op: Op | None
-    before: Sequence[Any]
+    known: Sequence[Any]
+    place: int
     assumed: bool
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     expected: tuple[dims.Dim, ...] | None = None
@@ -33,7 +35,7 @@ class Beside:
     @property
     def shape(self) -> tuple[dims.Dim, ...] | None:
         """The shape that an elementwise operator needs, as broadcasts are written out."""
-        tensors = [v for v in self.before if isinstance(v, Value)]
+        tensors = [v for v in self.known if isinstance(v, Value)]
         if not self.assumed or not (self.op is None or self.op.elementwise):
             return None
         return shape_of(tensors[0]) if tensors else self.expected
@@ -41,19 +43,19 @@ class Beside:
     @property
     def rank(self) -> int | None:
         """The rank that a join needs."""
-        return len(shape_of(self.before[0])) if self.op is not None and self.before else None
+        return len(shape_of(self.known[0])) if self.op is not None and self.known else None
 
     def accepted(self, dtypes: Sequence[str]) -> Sequence[str]:
         """The `dtypes` that the operator accepts; one stands for all beside an unknown function."""
         if self.op is None or self.op.name in ON_IMAGES:
             return dtypes[:1]
-        if self.op.name in ("concat", "stack") and self.before:
-            return [dtype_of(self.before[0])]
+        if self.op.name in ("concat", "stack") and self.known:
+            return [dtype_of(self.known[0])]
         return [d for d in dtypes if self.accepts(TensorStructInfo(None, d, -1))]
 
     def of_rank(self, ranks: Sequence[int]) -> Sequence[int]:
         """The `ranks` that the operator accepts."""
-        if self.op is None or (self.op.name in ("concat", "stack") and self.before):
+        if self.op is None or (self.op.name in ("concat", "stack") and self.known):
             known = self.rank
             return ranks if known is None else [r for r in ranks if r == known]
         return [r for r in ranks if self.accepts(TensorStructInfo(None, None, r))]
@@ -67,15 +69,27 @@ class Beside:
             return True
         if set(self.attrs) != {a.name for a in op.attrs}:
             return True
-        before = (TensorStructInfo(None, v.info.dtype, v.info.ndim) for v in self.before if v)
-        missing = op.required - len(self.before) - 1
-        others = (TensorStructInfo(None, None, -1),) * max(missing, 0)
+        infos = [_info(v) for v in self.known]
+        infos += [_ANY] * (max(op.required, self.place + 1) - len(infos))
+        infos[self.place] = info
+        attrs = {k: plain_attribute(v) for k, v in self.attrs.items()}
         try:
-            op.rule(
-                *before, info, *others, **{k: plain_attribute(v) for k, v in self.attrs.items()}
-            )
+            op.rule(*infos, **attrs)
         except IllTyped:
             return False
         except TypeError:  # an attribute is a symbol
             return True
         return True
+
+
+UNMADE = object()
+"""An operand that is not made yet."""
+
+_ANY = TensorStructInfo(None, None, -1)
+
+
+def _info(value: Any) -> Any:
+    """The rank and the dtype of a known operand."""
+    if isinstance(value, Value):
+        return TensorStructInfo(None, value.info.dtype, value.info.ndim)
+    return _ANY if value is UNMADE else None

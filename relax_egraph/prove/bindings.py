@@ -71,6 +71,8 @@ class Bindings(ABC):
     expected: tuple[dims.Dim, ...] | None = None
     lengths: dict[str, int] = field(default_factory=dict[str, int])
     making: list[str] = field(default_factory=list[str])
+    asked: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+    waits: bool = False
 
     @abstractmethod
     def value(self, tree: Tree) -> Any:
@@ -144,6 +146,10 @@ class Bindings(ABC):
         if not isinstance(item, Atom) or is_literal(item.text):
             return False
         return item.text not in self.values
+
+    def is_unmade(self, item: Tree) -> bool:
+        """Whether a term is a variable that no fact says how to make."""
+        return self.is_open(item) and isinstance(item, Atom) and item.text not in self.defined
 
     def unify(self, a: Any, b: Any) -> None:
         """Assume that two values are equal."""

@@ -17,6 +17,7 @@ from relax_egraph.prove.comparison import Comparing, NotProven
 from relax_egraph.prove.conditions import Condition
 from relax_egraph.prove.effort import Effort, TooSlow
 from relax_egraph.prove.extents import Again, Extents
+from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Value, shape_of
 from relax_egraph.prove.reading import NotExpressible
@@ -26,8 +27,11 @@ from relax_egraph.prove.unfolding import Recursive, Unfolded, unfolded
 from relax_egraph.prove.verdict import Status, Verdict
 from relax_egraph.verify.instances.makers import makers_of
 
-RANKS = ((4, 4000), (3, 2500), (2, 2500))
-"""The largest rank of operands, and the steps of a proof; with too few steps, the rank is less."""
+RANKS = ((4, 6000), (3, 6000), (2, 20000))
+"""The largest rank of operands, and the steps of a proof; with too few steps, the rank is less.
+
+Operands of a rule about images have the rank of these, where that is greater.
+"""
 
 
 @dataclass
@@ -55,9 +59,10 @@ def prove(rule: Rule, book: RuleBook) -> Verdict:
     """The verdict on one rule, for operands of as many axes as there is time for."""
     begin = process_time()
     verdict = None
+    least = max((rank_of_images(d) for d in rule.directions), default=0)
     for ranks, steps in RANKS:
         try:
-            verdict = _prove(rule, book, ranks, Effort(steps))
+            verdict = _prove(rule, book, max(ranks, least), Effort(steps))
         except TooSlow:
             continue
         if verdict.reason == NONE and ranks < RANKS[0][0]:
@@ -173,6 +178,13 @@ def _inlined(tree: Tree, lets: dict[str, Tree]) -> Tree:
     return Form((first, *(_inlined(t, lets) for t in rest)), tree.start, tree.end)
 
 
+def rank_of_images(direction: Direction) -> int:
+    """The greatest rank of the images that a rule is about; 0 if there are none."""
+    terms = (*direction.body, *(t for pair in equations_of(direction) for t in pair))
+    names = {h[2:] for t in terms for h in heads(t) if h.startswith("R.")}
+    return max((len(ON_IMAGES[n].letters) for n in names if n in ON_IMAGES), default=0)
+
+
 def dtypes_of(facts: Sequence[Tree], pairs: Sequence[tuple[Tree, Tree]]) -> tuple[str, ...]:
     """The dtypes that operands are tried with: a float stands for all, unless dtypes matter."""
     trees = [*facts, *(t for pair in pairs for t in pair)]
@@ -181,10 +193,11 @@ def dtypes_of(facts: Sequence[Tree], pairs: Sequence[tuple[Tree, Tree]]) -> tupl
     if "dtype-holds" in names:
         return DTYPES
     applied = {h for h in names if h.startswith("R.")}
-    if applied <= _MOVES and not names & {"dtype-of", "is-float", "const-scalar"}:
+    if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
         return ("float64",)
-    mentions = any(f'"{d}"' in text for d in DTYPES)
-    floats = ("float64", "float32", "float16", "bfloat16") if mentions else ("float64",)
+    floats = floats_of(text)
+    if "count-matches" in names:
+        return DTYPES
     return (
         *floats,
         "int32",
@@ -199,6 +212,13 @@ def dtypes_of(facts: Sequence[Tree], pairs: Sequence[tuple[Tree, Tree]]) -> tupl
     )
 
 
+def floats_of(text: str) -> tuple[str, ...]:
+    """The floats that a rule says, and one that it does not."""
+    floats = [d for d in ("float64", "float32", "float16", "bfloat16") if f'"{d}"' in text]
+    others = [d for d in ("float64", "float32", "float16", "bfloat16") if d not in floats]
+    return (*others[:1], *floats)
+
+
 _MOVES = frozenset(
     f"R.{name}"
     for name in (
@@ -208,3 +228,6 @@ _MOVES = frozenset(
     )
 )
 """Operators that move elements of any dtype alike."""
+
+_IMAGES = frozenset(f"R.{name}" for name in ON_IMAGES)
+"""Operators that are unknown functions of elements of any dtype."""

@@ -5,7 +5,7 @@ has to follow, or the rule makes a term that is not well-typed.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ class Typing:
             raise (Impossible() if assumed else IllFormed(str(problem))) from None
         if not assumed:
             self.of_every_number(op, infos, attrs)
-        for requirement in undecided:
+        for requirement in (*undecided, *_promised(op, operands, attrs)):
             if assumed:
                 self.assume(requirement, str(op))
             else:
@@ -128,10 +128,27 @@ class Typing:
                 pair = {"same": (a, b), "left": (a, 1), "right": (b, 1)}[way]
                 self.extents.equate(*pair)
             case "<=":
-                if label.startswith("R.nn.conv"):
+                if label.startswith(("R.nn.conv", "R.strided_slice")):
                     self.extents.at_least(b, a)
             case "window":
                 self.extents.note(_condition(requirement))
+
+
+def _promised(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Iterator[Requirement]:
+    """What the caller of a slice promises: that its positions are within the axis, in order."""
+    if op.name != "strided_slice" or not attrs["assume_inbound"]:
+        return
+    x, begin, end = operands
+    axes, strides = attrs["axes"], attrs["strides"]
+    for n, (axis, first, last) in enumerate(zip(axes, begin, end, strict=True)):
+        extent = shape_of(x)[axis]
+        stride = strides[n] if strides else 1
+        a, b = (dims.add(at, extent) if dims.prove_ge(-1, at) else at for at in (first, last))
+        if stride < 0:  # from the last of them downwards
+            a, b = dims.add(b, 1), dims.add(a, 1)
+        yield Requirement("<=", 0, a)
+        yield Requirement("<=", a, b)
+        yield Requirement("<=", b, extent)
 
 
 def _condition(r: Requirement) -> Condition:
