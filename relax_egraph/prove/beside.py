@@ -7,9 +7,14 @@ from typing import Any
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.nodes import (
+    Leaf,
+    Mapped,
+    Part,
+    Result,
+    Uniform,
     Value,
     dtype_of,
     shape_of,
@@ -67,29 +72,42 @@ class Beside:
             return info.ndim in (-1, len(ON_IMAGES[op.name].letters))
         if op is None or not all(o.kind == "tensor" for o in op.operands):
             return True
-        if set(self.attrs) != {a.name for a in op.attrs}:
-            return True
-        infos = [_info(v) for v in self.known]
-        infos += [_ANY] * (max(op.required, self.place + 1) - len(infos))
-        infos[self.place] = info
-        attrs = {k: plain_attribute(v) for k, v in self.attrs.items()}
-        try:
-            op.rule(*infos, **attrs)
-        except IllTyped:
-            return False
-        except TypeError:  # an attribute is a symbol
-            return True
+        return is_accepted(op, (*self.known[: self.place], info, *self.known[self.place + 1 :]), self.attrs)
+
+
+def is_accepted(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+    """Whether an operator does not refuse operands of such ranks and dtypes."""
+    if set(attrs) != {a.name for a in op.attrs} or op.name in ON_IMAGES:
         return True
+    kinds = [o.kind for o in op.operands]
+    if any(kind not in _OF_KIND for kind in kinds[: len(known)]):
+        return True
+    infos = [_info(v, kind) for v, kind in zip(known, kinds, strict=False)]
+    infos += [_OF_KIND.get(kind, _ANY) for kind in kinds[len(infos) : op.required]]
+    try:
+        op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
+    except IllTyped:
+        return False
+    except TypeError:  # an attribute is a symbol
+        return True
+    return True
 
 
 UNMADE = object()
 """An operand that is not made yet."""
 
 _ANY = TensorStructInfo(None, None, -1)
+_OF_KIND: Mapping[str, Any] = {"tensor": _ANY, "shape": ShapeStructInfo(None, -1)}
 
 
-def _info(value: Any) -> Any:
+def _info(value: Any, kind: str) -> Any:
     """The rank and the dtype of a known operand."""
-    if isinstance(value, Value):
-        return TensorStructInfo(None, value.info.dtype, value.info.ndim)
-    return _ANY if value is UNMADE else None
+    match value:
+        case Leaf() | Uniform() | Result() | Mapped() | Part():
+            return TensorStructInfo(None, value.info.dtype, value.info.ndim)
+        case TensorStructInfo():
+            return value
+        case None:
+            return None
+        case _:
+            return _OF_KIND[kind]

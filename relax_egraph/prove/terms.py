@@ -15,7 +15,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStruct
 from relax_egraph.prove import functions, reals
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import Open, values_of
-from relax_egraph.prove.beside import UNMADE, Beside
+from relax_egraph.prove.beside import UNMADE, Beside, is_accepted
 from relax_egraph.prove.bindings import Function, Unbound
 from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.meanings import BLIND, MEANINGS
@@ -203,6 +203,8 @@ class Terms(Operands):
         for place in self.in_order(op, items):
             if operands[0] is not UNMADE:
                 self.attributes(op, tree.items[1 + count :], operands[:1], attrs)
+            if self.assumed and not is_accepted(op, operands, attrs):
+                raise Impossible
             item = items[place]
             match op.operands[place].kind:
                 case "tensor":
