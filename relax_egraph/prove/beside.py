@@ -7,7 +7,8 @@ from typing import Any
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo
+from relax_egraph.ir.requirements import recording
+from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.nodes import (
     Leaf,
@@ -27,7 +28,7 @@ class Beside:
     """The operands of an operator that are known when one at a `place` is made; others are `UNMADE`.
 
     They are on the left side if `assumed`.  Without an operator it is an unknown elementwise
-    function.
+    function.  The result is an operand of what is `around` it.
     """
 
     op: Op | None
@@ -36,6 +37,7 @@ class Beside:
     assumed: bool
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     expected: tuple[dims.Dim, ...] | None = None
+    around: "Beside | None" = None
 
     @property
     def shape(self) -> tuple[dims.Dim, ...] | None:
@@ -70,27 +72,32 @@ class Beside:
         op = self.op
         if op is not None and op.name in ON_IMAGES:
             return info.ndim in (-1, len(ON_IMAGES[op.name].letters))
-        if op is None or not all(o.kind == "tensor" for o in op.operands):
+        if op is None or not self.assumed:
             return True
-        return is_accepted(op, (*self.known[: self.place], info, *self.known[self.place + 1 :]), self.attrs)
+        operands = (*self.known[: self.place], info, *self.known[self.place + 1 :])
+        try:
+            result = result_of(op, operands, self.attrs)
+        except IllTyped:
+            return False
+        if self.around is None or not isinstance(result, TensorStructInfo):
+            return True
+        return self.around.accepts(TensorStructInfo(None, result.dtype, result.ndim))
 
 
-def is_accepted(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
-    """Whether an operator does not refuse operands of such ranks and dtypes."""
-    if set(attrs) != {a.name for a in op.attrs} or op.name in ON_IMAGES:
-        return True
+def result_of(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> StructInfo | None:
+    """The result for operands of such ranks and dtypes, if that is known; raises `IllTyped`."""
     kinds = [o.kind for o in op.operands]
+    if set(attrs) != {a.name for a in op.attrs} or op.name in ON_IMAGES:
+        return None
     if any(kind not in _OF_KIND for kind in kinds[: len(known)]):
-        return True
+        return None
     infos = [_info(v, kind) for v, kind in zip(known, kinds, strict=False)]
     infos += [_OF_KIND.get(kind, _ANY) for kind in kinds[len(infos) : op.required]]
     try:
-        op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
-    except IllTyped:
-        return False
+        with recording():
+            return op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
     except TypeError:  # an attribute is a symbol
-        return True
-    return True
+        return None
 
 
 UNMADE = object()

@@ -13,6 +13,7 @@ from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.prove import reals
+from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.nodes import (
@@ -69,6 +70,7 @@ class Bindings(ABC):
     )
     assumed: bool = True
     expected: tuple[dims.Dim, ...] | None = None
+    around: Beside | None = None
     lengths: dict[str, int] = field(default_factory=dict[str, int])
     making: list[str] = field(default_factory=list[str])
     asked: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])

@@ -87,11 +87,13 @@ class Operands(Bindings, ABC):
 
     def within(self, beside: Beside | None, evaluate: Callable[[], Any]) -> Any:
         """The value of a term whose result has the shape that stands `beside` it."""
-        before, self.expected = self.expected, beside.shape if beside is not None else None
+        before = self.expected, self.around
+        self.expected = beside.shape if beside is not None else None
+        self.around = beside
         try:
             return evaluate()
         finally:
-            self.expected = before
+            self.expected, self.around = before
 
     def leaf(self, name: str, beside: Beside | None) -> Value:
         """An operand of any rank and dtype."""

@@ -8,6 +8,7 @@ from relax_egraph.egraph.encoding.attributes import meant
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
 from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
@@ -15,7 +16,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStruct
 from relax_egraph.prove import functions, reals
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import Open, values_of
-from relax_egraph.prove.beside import UNMADE, Beside, is_accepted
+from relax_egraph.prove.beside import UNMADE, Beside, result_of
 from relax_egraph.prove.bindings import Function, Unbound
 from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.meanings import BLIND, MEANINGS
@@ -199,16 +200,16 @@ class Terms(Operands):
         items = tree.items[1 : 1 + count]
         operands: list[Any] = [UNMADE] * len(items)
         attrs: dict[str, Any] = {}
-        expected = self.expected
+        expected, around = self.expected, self.around
         for place in self.in_order(op, items):
             if operands[0] is not UNMADE:
                 self.attributes(op, tree.items[1 + count :], operands[:1], attrs)
-            if self.assumed and not is_accepted(op, operands, attrs):
-                raise Impossible
+            if self.assumed:
+                self.may_accept(op, operands, attrs)
             item = items[place]
             match op.operands[place].kind:
                 case "tensor":
-                    beside = Beside(op, operands, place, self.assumed, attrs, expected)
+                    beside = Beside(op, operands, place, self.assumed, attrs, expected, around)
                     operands[place] = self.operand(item, beside)
                 case "tensors":
                     operands[place] = self.tensors(item)
@@ -218,6 +219,13 @@ class Terms(Operands):
                     operands[place] = self.value(item)
         self.attributes(op, tree.items[1 + count :], operands, attrs)
         return self.result(op, tuple(operands), attrs)
+
+    def may_accept(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Raise `Impossible` if an operator refuses the operands that are made."""
+        try:
+            result_of(op, operands, attrs)
+        except IllTyped:
+            raise Impossible from None
 
     def in_order(self, op: Op | None, items: Sequence[Tree]) -> list[int]:
         """The places of operands: those of which a fact says how they are made are first."""
