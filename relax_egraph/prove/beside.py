@@ -96,6 +96,8 @@ def result_of(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> StructI
     try:
         with recording():
             return op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
+    except IllTyped:
+        raise
     except TypeError:  # an attribute is a symbol
         return None
 

@@ -20,7 +20,7 @@ class Effort:
             raise TooSlow
 
 
-QUERY = 40
+QUERY = 15
 """The steps of one question to the solver."""
 
 CASE = 5

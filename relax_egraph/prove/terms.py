@@ -202,8 +202,7 @@ class Terms(Operands):
         attrs: dict[str, Any] = {}
         expected, around = self.expected, self.around
         for place in self.in_order(op, items):
-            if operands[0] is not UNMADE:
-                self.attributes(op, tree.items[1 + count :], operands[:1], attrs)
+            self.attributes(op, tree.items[1 + count :], operands[:1], attrs)
             if self.assumed:
                 self.may_accept(op, operands, attrs)
             item = items[place]
@@ -237,11 +236,18 @@ class Terms(Operands):
     def attributes(
         self, op: Op, items: Sequence[Tree], operands: Sequence[Any], attrs: dict[str, Any]
     ) -> None:
-        """Add the attributes of an operator whose first operand is known to `attrs`."""
+        """Add the attributes of an operator to `attrs`: all, once the first operand is made."""
         for attr, item in zip(op.attrs, items, strict=True):
-            if attr.name not in attrs:
+            if attr.name in attrs:
+                continue
+            if operands[:1] == [UNMADE] and attr.kind != "bool":
+                try:
+                    chosen = self.value(item)
+                except Unbound:
+                    continue
+            else:
                 chosen = self.open(item, lambda attr=attr: values_of(op, attr, operands))
-                attrs[attr.name] = meant(attr, chosen)
+            attrs[attr.name] = meant(attr, chosen)
 
     def result(self, op: Op, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Value:
         """The result of an operator, with its type."""
