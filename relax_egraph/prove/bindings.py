@@ -50,7 +50,7 @@ class Function:
 class Bindings(ABC):
     """One run over the `facts` of a rule, and the terms that it has `made` then.
 
-    `dtypes` are those that operands may have.
+    `dtypes` are those that operands may have, and `forms` what a value is as well, by its text.
     """
 
     facts: Sequence[Tree]
@@ -75,6 +75,7 @@ class Bindings(ABC):
     making: list[str] = field(default_factory=list[str])
     asked: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
     waits: bool = False
+    forms: dict[str, list[Value]] = field(default_factory=dict[str, list[Value]])
 
     @abstractmethod
     def value(self, tree: Tree) -> Any:
@@ -189,6 +190,9 @@ class Bindings(ABC):
             if a.info.dtype != b.info.dtype:
                 raise Impossible
             self.unify(shape_of(a), shape_of(b))
+            if self.assumed:
+                self.forms.setdefault(a.key, []).append(b)
+                self.forms.setdefault(b.key, []).append(a)
         elif a is not b:
             raise Impossible
 

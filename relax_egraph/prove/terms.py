@@ -217,7 +217,7 @@ class Terms(Operands):
                 case _:
                     operands[place] = self.value(item)
         self.attributes(op, tree.items[1 + count :], operands, attrs)
-        return self.result(op, tuple(operands), attrs)
+        return self.result(op, tuple(operands), {a.name: attrs[a.name] for a in op.attrs})
 
     def may_accept(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `Impossible` if an operator refuses the operands that are made."""
