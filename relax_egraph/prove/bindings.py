@@ -13,6 +13,7 @@ from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.prove import reals
+from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.nodes import (
@@ -49,7 +50,7 @@ class Function:
 class Bindings(ABC):
     """One run over the `facts` of a rule, and the terms that it has `made` then.
 
-    `dtypes` are those that operands may have.
+    `dtypes` are those that operands may have, and `forms` what a value is as well, by its text.
     """
 
     facts: Sequence[Tree]
@@ -69,8 +70,12 @@ class Bindings(ABC):
     )
     assumed: bool = True
     expected: tuple[dims.Dim, ...] | None = None
+    around: Beside | None = None
     lengths: dict[str, int] = field(default_factory=dict[str, int])
     making: list[str] = field(default_factory=list[str])
+    asked: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+    waits: bool = False
+    forms: dict[str, list[Value]] = field(default_factory=dict[str, list[Value]])
 
     @abstractmethod
     def value(self, tree: Tree) -> Any:
@@ -145,6 +150,10 @@ class Bindings(ABC):
             return False
         return item.text not in self.values
 
+    def is_unmade(self, item: Tree) -> bool:
+        """Whether a term is a variable that no fact says how to make."""
+        return self.is_open(item) and isinstance(item, Atom) and item.text not in self.defined
+
     def unify(self, a: Any, b: Any) -> None:
         """Assume that two values are equal."""
         if a is b:
@@ -181,6 +190,9 @@ class Bindings(ABC):
             if a.info.dtype != b.info.dtype:
                 raise Impossible
             self.unify(shape_of(a), shape_of(b))
+            if self.assumed:
+                self.forms.setdefault(a.key, []).append(b)
+                self.forms.setdefault(b.key, []).append(a)
         elif a is not b:
             raise Impossible
 

@@ -105,18 +105,35 @@ def digit(position: Polynomial, shape: Sequence[Polynomial], axis: int) -> Polyn
     """The index along `axis` of element number `position` of a tensor of `shape`."""
     if shape[axis] == ONE:
         return ZERO
-    for k in reversed(range(len(shape))):
+    k = len(shape) - 1
+    while k >= 0:
         if shape[k] == ONE:
+            k -= 1
             continue
         if all(d == ONE for d in shape[:k]):
             return position
-        known = divided(position, shape[k])
-        if known is None:
-            return variable(Digit(position, tuple(shape[: k + 1]), axis))
-        if k == axis:
-            return known[1]
-        position = known[0]
+        parted = _parted(position, shape[: k + 1])
+        if parted is None:
+            first = next(n for n, d in enumerate(shape) if d != ONE)
+            return variable(Digit(position, tuple(shape[first : k + 1]), axis - first))
+        start, before, within = parted
+        if start == k == axis:
+            return within
+        if start <= axis:
+            return digit(within, shape[start : k + 1], axis - start)
+        position, k = before, start - 1
     return position
+
+
+def _parted(
+    position: Polynomial, shape: Sequence[Polynomial]
+) -> tuple[int, Polynomial, Polynomial] | None:
+    """A position before the last axes, from one on, and within these: as few as can be parted."""
+    for start in reversed(range(1, len(shape))):
+        known = divided(position, product(shape[start:]))
+        if known is not None:
+            return start, *known
+    return None
 
 
 def position_of(index: Indices, shape: Sequence[Polynomial]) -> Polynomial:

@@ -17,7 +17,14 @@ from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
 from relax_egraph.prove.effort import RANKS, Effort, TooSlow
-from relax_egraph.prove.instances import NONE, UNFORESEEN, dtypes_of, general, inlined
+from relax_egraph.prove.instances import (
+    NONE,
+    UNFORESEEN,
+    dtypes_of,
+    general,
+    inlined,
+    rank_of_images,
+)
 from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.showing import Showing
 from relax_egraph.prove.typing import IllFormed
@@ -108,10 +115,11 @@ def _step(
                 pass
         return forms
 
+    least = rank_of_images(maker)
     for ranks, steps in RANKS:
         try:
-            if prove(ranks, Effort(steps)):
-                return [name for way in ways for name in way.meanings], ranks
+            if prove(max(ranks, least), Effort(steps)):
+                return [name for way in ways for name in way.meanings], max(ranks, least)
             if ranks == RANKS[0][0]:
                 raise NotProven(NONE)
         except TooSlow:

@@ -12,6 +12,7 @@ from relax_egraph.prove.choices import Choices
 from relax_egraph.prove.comparison import NotProven
 from relax_egraph.prove.effort import Effort
 from relax_egraph.prove.extents import Again, Extents
+from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.typing import IllFormed, Typing
@@ -76,6 +77,13 @@ def inlined(tree: Tree, lets: dict[str, Tree]) -> Tree:
     return Form((first, *(inlined(t, lets) for t in rest)), tree.start, tree.end)
 
 
+def rank_of_images(direction: Direction) -> int:
+    """The greatest rank of the images that a rule is about; 0 if there are none."""
+    terms = (*direction.body, *(t for pair in equations_of(direction) for t in pair))
+    names = {h[2:] for t in terms for h in heads(t) if h.startswith("R.")}
+    return max((len(ON_IMAGES[n].letters) for n in names if n in ON_IMAGES), default=0)
+
+
 def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     """The dtypes that operands are tried with: a float stands for all, unless dtypes matter."""
     names = {h for t in trees for h in heads(t)}
@@ -83,10 +91,11 @@ def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     if "dtype-holds" in names:
         return DTYPES
     applied = {h for h in names if h.startswith("R.")}
-    if applied <= _MOVES and not names & {"dtype-of", "is-float", "const-scalar"}:
+    if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
         return ("float64",)
-    mentions = any(f'"{d}"' in text for d in DTYPES)
-    floats = ("float64", "float32", "float16", "bfloat16") if mentions else ("float64",)
+    floats = floats_of(text)
+    if "count-matches" in names:
+        return DTYPES
     return (
         *floats,
         "int32",
@@ -101,6 +110,13 @@ def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     )
 
 
+def floats_of(text: str) -> tuple[str, ...]:
+    """The floats that a rule says, and one that it does not."""
+    floats = [d for d in ("float64", "float32", "float16", "bfloat16") if f'"{d}"' in text]
+    others = [d for d in ("float64", "float32", "float16", "bfloat16") if d not in floats]
+    return (*others[:1], *floats)
+
+
 _MOVES = frozenset(
     f"R.{name}"
     for name in (
@@ -110,3 +126,6 @@ _MOVES = frozenset(
     )
 )
 """Operators that move elements of any dtype alike."""
+
+_IMAGES = frozenset(f"R.{name}" for name in ON_IMAGES)
+"""Operators that are unknown functions of elements of any dtype."""

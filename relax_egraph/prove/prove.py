@@ -11,7 +11,14 @@ from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
 from relax_egraph.prove.effort import RANKS, Effort, TooSlow
 from relax_egraph.prove.induction import shown
-from relax_egraph.prove.instances import NONE, UNFORESEEN, dtypes_of, equations_of, general
+from relax_egraph.prove.instances import (
+    NONE,
+    UNFORESEEN,
+    dtypes_of,
+    equations_of,
+    general,
+    rank_of_images,
+)
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Value, shape_of
 from relax_egraph.prove.reading import NotExpressible
@@ -34,9 +41,10 @@ def prove(rule: Rule, book: RuleBook) -> Verdict:
     """The verdict on one rule, for operands of as many axes as there is time for."""
     begin = process_time()
     verdict = None
+    least = max((rank_of_images(d) for d in rule.directions), default=0)
     for ranks, steps in RANKS:
         try:
-            verdict = _prove(rule, book, ranks, Effort(steps))
+            verdict = _prove(rule, book, max(ranks, least), Effort(steps))
         except TooSlow:
             continue
         if verdict.reason == NONE and ranks < RANKS[0][0]:
@@ -57,6 +65,9 @@ def _resting(verdict: Verdict, book: RuleBook) -> Verdict:
             return replace(verdict, status="not proven", reason=reason)
     most = min(meaning.ranks for meaning in rests_on)
     ranks = tuple(rank for rank in verdict.ranks if rank <= most)
+    if verdict.ranks and not ranks:
+        reason = f"what it rests on is shown of no more than {most} axes"
+        return replace(verdict, status="not proven", reason=reason)
     return replace(verdict, ranks=ranks, meanings=tuple(meaning.name for meaning in rests_on))
 
 
