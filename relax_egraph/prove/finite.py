@@ -36,6 +36,16 @@ def is_finite(a: Sum, assumed: Assumptions) -> bool:
     return solver.check() == z3().unsat
 
 
+def is_number(a: Sum, numbers: Sequence[Comparison]) -> bool:
+    """Whether a number of a rule is proven to be finite, as what it is computed of is."""
+    factors = [*factors_in(a)]
+    computed = all(isinstance(f, Applied) and f.function not in _MAY_BE_NAN for f in factors)
+    return computed and all(_is_plain(f, numbers) for f in factors)
+
+
+_MAY_BE_NAN = ("sqrt", *TESTS)
+
+
 def _is_plain(f: object, numbers: Sequence[Comparison]) -> bool:
     match f:
         case Read() | Counted():
@@ -44,6 +54,8 @@ def _is_plain(f: object, numbers: Sequence[Comparison]) -> bool:
             return function in ("+", "*")
         case Applied(function, ()) if function.startswith("number "):
             return reads.is_finite(function, numbers)
+        case Applied("inverse", (x,)):
+            return any(c.excludes(x, 0.0) for c in numbers)
         case Applied(function, args):
             return bool(args) and (function in _FINITE or function in TESTS)
         case _:

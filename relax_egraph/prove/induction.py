@@ -31,6 +31,10 @@ from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, renamed, unfolded
 from relax_egraph.verify.instances.makers import makers_of
 
+PATIENCE = 3
+"""How many times the steps of one proof a step may take: it is shown once, for many proofs."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """Whether the meaning of a relation is shown, of operands of up to so many axes (`ranks`).
@@ -118,7 +122,7 @@ def _step(
     least = rank_of_images(maker)
     for ranks, steps in RANKS:
         try:
-            if prove(max(ranks, least), Effort(steps)):
+            if prove(max(ranks, least), Effort(steps * PATIENCE)):
                 return [name for way in ways for name in way.meanings], max(ranks, least)
             if ranks == RANKS[0][0]:
                 raise NotProven(NONE)

@@ -1,6 +1,7 @@
 """Facts that are shown of a general instance, which assumes nothing more for it."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, variables, written
@@ -16,7 +17,7 @@ from relax_egraph.prove.extents import Again
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Value
 from relax_egraph.prove.polynomial import Index, of_dim, variable
-from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.sums import Applied, Sum, factors_in
 from relax_egraph.prove.tensors import Tensor
 
 
@@ -86,9 +87,9 @@ class Showing:
         name = self.said(fact, set(m.values))
         match fact.head, fact.items[1:]:
             case "=", (a, b) if isinstance(name, Atom):
-                m.bind(name.text, m.right(b if name is a else a))
+                m.bind(name.text, self.value(b if name is a else a))
             case "=", (a, b):
-                self.equal(m.right(a), m.right(b), fact)
+                self.equal(self.value(a), self.value(b), fact)
             case "is-float", (a,):
                 self.holds(is_float(m.value(Form((Atom("dtype-of", 0), a), 0, 0))), fact)
             case "dim-equal", (a, b):
@@ -101,6 +102,16 @@ class Showing:
                 self.holds(m.value(fact) is True, fact)
             case _:
                 raise NotProven(f"how to show {fact.head} is not known")
+
+    def value(self, tree: Tree) -> Any:
+        """The value of a term; the number of a tensor is computed from its elements."""
+        if not isinstance(tree, Form) or tree.head != "const-scalar":
+            return self.matching.right(tree)
+        tensor = self.comparing.readers[0].of(self.matching.value(tree.items[1]))
+        number = tensor.at([variable(Index(f"i{k}", e)) for k, e in enumerate(tensor.extents)])
+        if not all(isinstance(f, Applied) for f in factors_in(number)):
+            raise NotProven(f"that {written(tree.items[1])} is one number does not follow")
+        return number
 
     def holds(self, known: bool, fact: Form) -> None:
         """Raise `NotProven` unless a fact is `known` to hold."""
@@ -132,7 +143,12 @@ class Showing:
         """Raise `NotProven` unless a comparison holds."""
         if isinstance(a, Sum | float) or isinstance(b, Sum | float):
             c = reals.Comparison(head, reals.number(a), reals.number(b))
-            self.holds(c.decided is True or c in self.matching.numbers, fact)
+            below, above = (reals.as_float(x) for x in (c.a, c.b))
+            known = c.decided is True or c in self.matching.numbers
+            if head == "<" and (below == -inf or above == inf):
+                other = c.b if below == -inf else c.a
+                known = known or finite.is_number(other, self.matching.numbers)
+            self.holds(known, fact)
         elif any(isinstance(x, str | bool | tuple) for x in (a, b)):
             self.holds(head == "!=" and isinstance(a, str) and isinstance(b, str) and a != b, fact)
         else:

@@ -23,7 +23,7 @@ from relax_egraph.egraph.rulebook.forms import (
     form_of,
 )
 from relax_egraph.egraph.rulebook.guards import expand
-from relax_egraph.egraph.rulebook.meaning import as_rule, state
+from relax_egraph.egraph.rulebook.meaning import as_rules, state
 from relax_egraph.egraph.rulebook.named_attributes import with_all_attributes
 from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
@@ -109,7 +109,8 @@ def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> 
                 _try(ruleset, source, scope, trial)
         scope.rules[entry.name] = entry.span
     elif form.head == MEANING:
-        rules = [*_without_shorthand(as_rule(form, source), source, scope)]
+        ways = as_rules(form, source)
+        rules = [rule for way in ways for rule in _without_shorthand(way, source, scope)]
         state(form, rules, source, scope, check=trial is not None)
         if trial:
             for rule in rules:

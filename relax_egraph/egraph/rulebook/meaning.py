@@ -6,7 +6,7 @@
       ((= y (R.multiply x (R.broadcast_to (R.const c d) s))) (= d (dtype-of x))
        (= s (shape-of x)) (< -inf c) (< c inf)))
 
-Where the row is, the facts hold.  Runs do without meanings: a proof of a rule that reads the
+Where the row is, the facts hold, or those of one of several lists.  Runs do without meanings: a proof of a rule that reads the
 relation assumes its meaning, after it is shown for each rule that adds a row.
 """
 
@@ -63,14 +63,18 @@ def _name(ours: Tree, theirs: Tree, names: dict[str, Tree]) -> bool:
     return all(_name(a, b, names) for a, b in pairs)
 
 
-def as_rule(form: Form, source: Source) -> Form:
-    """A meaning as a rule without actions: the row, and the facts."""
+def as_rules(form: Form, source: Source) -> list[Form]:
+    """A meaning as rules without actions: the row, and the facts of each way."""
     items = form.items[1:]
     row = row_of(items[0]) if items else None
-    if row is None or len(items) != 2 or not isinstance(items[1], Form) or not items[1].items:
+    ways = [i for i in items[1:] if isinstance(i, Form) and i.items and not i.head]
+    if row is None or not ways or len(ways) != len(items) - 1:
         raise source.error(form, f"a meaning is written {_USAGE}")
-    body = Form((items[0], *items[1].items), items[1].start, items[1].end)
-    return Form((Atom("rule", form.start), body, form_of(at=form.end)), form.start, form.end)
+    bodies = [Form((items[0], *way.items), way.start, way.end) for way in ways]
+    return [
+        Form((Atom("rule", form.start), body, form_of(at=form.end)), form.start, form.end)
+        for body in bodies
+    ]
 
 
 def state(form: Form, rules: Sequence[Form], source: Source, scope: Scope, *, check: bool) -> None:
@@ -95,7 +99,7 @@ def _check(form: Form, row: Row, source: Source, scope: Scope) -> None:
         note = "a meaning is of a relation or function whose rows rules add"
         raise source.error(form, f"what {name} means the engine knows", note)
     if name in scope.meanings:
-        note = "(or …) among its facts states alternatives"
+        note = "several lists of facts in one meaning are alternatives"
         raise source.error(form, f"{name} has a meaning already", note)
     names: list[str] = []
     for tree in (*row.args, *filter(None, (row.value,))):
