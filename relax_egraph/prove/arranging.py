@@ -4,9 +4,9 @@ A meaning may say of a value that it is reshaped to its own shape, which any sha
 another fact says which shape that is, it comes first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, applied, form_of, is_literal, variables, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, applied, atoms, form_of, is_literal, variables, written
 
 _OF_ONE_DTYPE: Mapping[str, int] = {
     **dict.fromkeys(("R.add", "R.subtract", "R.multiply", "R.divide"), 2),
@@ -24,7 +24,9 @@ _TYPE = ("shape-of", "dtype-of", "rank-of", "numel-of")
 def arranged(facts: Sequence[Tree], own: frozenset[str]) -> tuple[Tree, ...]:
     """`facts`, in order; two names of one shape are one, if only facts use them (`own`)."""
     same = _same(facts, own)
-    replaced = {written(f): f for f in (_replaced(f, same) for f in facts)}
+    replaced = {
+        written(f): f for f in (_replaced(f, same) for f in facts) if not _is_of_itself(f)
+    }
     kept = [*replaced.values()]
     made = {
         written(name): variables([term])
@@ -67,6 +69,83 @@ def with_floats(facts: Sequence[Tree]) -> tuple[Tree, ...]:
     return (*facts, *(f for f in more if written(f) not in {written(fact) for fact in facts}))
 
 
+def with_numbers(facts: Sequence[Tree]) -> tuple[Tree, ...]:
+    """`facts`, in which the number of a tensor within a term has a name."""
+    named: dict[str, Form] = {}
+
+    def name(tree: Tree) -> Tree:
+        if isinstance(tree, Atom):
+            return tree
+        if tree.head == "const-scalar":
+            fact = form_of("=", f"number of {written(tree.items[1])}", tree)
+            return named.setdefault(written(tree), fact).items[1]
+        return Form(tuple(map(name, tree.items)), tree.start, tree.end)
+
+    inner: list[Tree] = []
+    for fact in facts:
+        _, term = _equation(fact)
+        literal = isinstance(fact, Form) and any(_is_number(i) for i in fact.items[1:])
+        direct = literal or (term is not None and term.head == "const-scalar")
+        inner.append(fact if direct else name(fact))
+    return (*named.values(), *inner)
+
+
+def _is_number(tree: Tree) -> bool:
+    return isinstance(tree, Form) and tree.head == "const-scalar"
+
+
+def with_lists(facts: Sequence[Tree], own: frozenset[str]) -> tuple[Tree, ...]:
+    """`facts`, in which a list of which they say every element is written out."""
+    for name in own:
+        length = next((n for f in facts if (n := _length(f, name)) is not None), None)
+        elements = {k: x for f in facts for k, x in _element(f, name)}
+        said = [f for f in facts if _length(f, name) is None and not [*_element(f, name)]]
+        uses = sum(atom.text == name for f in said for atom in atoms(f))
+        joins = sum(
+            written(join.items[1]) == name
+            for f in said
+            for join in applied(f, ("R.concat", "R.stack"))
+        )
+        if length is None or uses != joins or sorted(elements) != [*range(length)]:
+            continue
+        every = form_of("vec-of", *(elements[k] for k in range(length)))
+        left = [
+            form_of("=", elements[k], x)
+            for f in facts
+            for k, x in _element(f, name)
+            if written(x) != written(elements[k])
+        ]
+        return with_lists([*(_put(f, name, every) for f in said), *left], own)
+    return tuple(facts)
+
+
+def _length(fact: Tree, name: str) -> int | None:
+    """The length that a fact says a list has."""
+    match fact:
+        case Form(items=(Atom(text="="), Atom(text=n), Form() as term)) if n.isdigit():
+            return int(n) if written(term) == f"(vec-length {name})" else None
+        case _:
+            return None
+
+
+def _element(fact: Tree, name: str) -> Iterator[tuple[int, Tree]]:
+    """The place and the element of a list that a fact says."""
+    if isinstance(fact, Form) and fact.head == "=" and len(fact.items) == 3:
+        for one, other in (fact.items[1:], fact.items[:0:-1]):
+            match other:
+                case Form(items=(Atom(text="vec-get"), Atom(text=n), Atom(text=k))):
+                    if n == name and k.isdigit():
+                        yield int(k), one
+                case _:
+                    pass
+
+
+def _put(tree: Tree, name: str, value: Tree) -> Tree:
+    if isinstance(tree, Atom):
+        return value if tree.text == name else tree
+    return Form(tuple(_put(t, name, value) for t in tree.items), tree.start, tree.end)
+
+
 def _equation(fact: Tree) -> tuple[Atom | None, Form | None]:
     """The variable and the term that a fact says are equal."""
     match fact:
@@ -80,6 +159,14 @@ def _equation(fact: Tree) -> tuple[Atom | None, Form | None]:
             return name, term
         case _:
             return None, None
+
+
+def _is_of_itself(fact: Tree) -> bool:
+    """Whether a fact says that a value is made of itself, which says nothing of what it is."""
+    name, term = _equation(fact)
+    if name is None or term is None or not term.head.startswith("R."):
+        return False
+    return name.text in variables([term])
 
 
 def _same(facts: Sequence[Tree], own: frozenset[str]) -> Mapping[str, str]:

@@ -141,7 +141,7 @@ def _any(showing: Showing, goals: list[list[Tree]], columns: dict[str, Tree]) ->
             reasons.append(str(reason))
         else:
             return
-    raise NotProven(reasons[0])
+    raise NotProven("; nor: ".join(reasons))
 
 
 def _obstacle(name: str, meaning: Meaning, book: RuleBook) -> str:

@@ -15,7 +15,7 @@ from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.rule import Direction, Row
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
-from relax_egraph.prove.arranging import arranged, with_floats
+from relax_egraph.prove.arranging import arranged, with_floats, with_lists, with_numbers
 from relax_egraph.verify.instances.makers import Makers, makers_of
 
 STEERING = frozenset(
@@ -117,10 +117,9 @@ class _Unfolding:
                 yield from self.ways(more, used, stated)
             return
         inner = tuple(fact for fact, _ in facts)
-        if meanings:
-            named = variables(inner) - self.outer
-            inner = arranged(inner, frozenset(named))
-        yield Unfolded(with_floats(inner), rules, meanings)
+        own = frozenset(variables(inner) - self.outer)
+        inner = with_floats(with_lists(with_numbers(inner), own))
+        yield Unfolded(arranged(inner, own) if meanings else inner, rules, meanings)
 
 
 def _stated(

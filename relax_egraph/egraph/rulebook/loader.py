@@ -109,8 +109,7 @@ def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> 
                 _try(ruleset, source, scope, trial)
         scope.rules[entry.name] = entry.span
     elif form.head == MEANING:
-        ways = as_rules(form, source)
-        rules = [rule for way in ways for rule in _without_shorthand(way, source, scope)]
+        rules = [with_all_attributes(way, source) for way in as_rules(form, source)]
         state(form, rules, source, scope, check=trial is not None)
         if trial:
             for rule in rules:
