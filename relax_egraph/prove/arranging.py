@@ -6,9 +6,19 @@ another fact says which shape that is, it comes first.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, applied, atoms, form_of, is_literal, variables, written
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Tree,
+    applied,
+    atoms,
+    form_of,
+    is_literal,
+    variables,
+    written,
+)
 
-_OF_ONE_DTYPE: Mapping[str, int] = {
+OF_ONE_DTYPE: Mapping[str, int] = {
     **dict.fromkeys(("R.add", "R.subtract", "R.multiply", "R.divide"), 2),
     **dict.fromkeys(("R.maximum", "R.minimum", "R.matmul"), 2),
     **dict.fromkeys(("R.negative", "R.abs", "R.broadcast_to", "R.reshape", "R.permute_dims"), 1),
@@ -24,9 +34,7 @@ _TYPE = ("shape-of", "dtype-of", "rank-of", "numel-of")
 def arranged(facts: Sequence[Tree], own: frozenset[str]) -> tuple[Tree, ...]:
     """`facts`, in order; two names of one shape are one, if only facts use them (`own`)."""
     same = _same(facts, own)
-    replaced = {
-        written(f): f for f in (_replaced(f, same) for f in facts) if not _is_of_itself(f)
-    }
+    replaced = {written(f): f for f in (_replaced(f, same) for f in facts) if not _is_of_itself(f)}
     kept = [*replaced.values()]
     made = {
         written(name): variables([term])
@@ -55,12 +63,12 @@ def arranged(facts: Sequence[Tree], own: frozenset[str]) -> tuple[Tree, ...]:
 
 def with_floats(facts: Sequence[Tree]) -> tuple[Tree, ...]:
     """`facts`, and that the operands of which a float is made are floats."""
-    made = {n.text: t for n, t in map(_equation, facts) if n and t and t.head in _OF_ONE_DTYPE}
+    made = {n.text: t for n, t in map(_equation, facts) if n and t and t.head in OF_ONE_DTYPE}
     said = [f.items[1] for f in facts if isinstance(f, Form) and f.head == "is-float"]
     seen = {written(tree) for tree in said}
     for tree in said:
         term = made.get(tree.text) if isinstance(tree, Atom) else tree
-        count = 0 if term is None else _OF_ONE_DTYPE.get(term.head, 0)
+        count = 0 if term is None else OF_ONE_DTYPE.get(term.head, 0)
         for operand in () if term is None else term.items[1 : 1 + count]:
             if written(operand) not in seen:
                 seen.add(written(operand))

@@ -4,7 +4,7 @@ Rows are deduced in finitely many steps.  If each step that reads rows of which 
 adds one of which the meaning holds, then it holds of every row: a proof may assume it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,7 +16,7 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.effort import RANKS, Effort, TooSlow
+from relax_egraph.prove.effort import Effort, TooSlow
 from relax_egraph.prove.instances import (
     NONE,
     UNFORESEEN,
@@ -28,11 +28,11 @@ from relax_egraph.prove.instances import (
 from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.showing import Showing
 from relax_egraph.prove.typing import IllFormed
-from relax_egraph.prove.unfolding import Recursive, renamed, unfolded
+from relax_egraph.prove.unfolding import Recursive, Unfolded, renamed, unfolded
 from relax_egraph.verify.instances.makers import makers_of
 
-PATIENCE = 3
-"""How many times the steps of one proof a step may take: it is shown once, for many proofs."""
+STEPS = ((4, 12000), (3, 12000), (2, 60000))
+"""The ranks, and the effort for a rule that adds a row: its step is shown once, for many proofs."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Shown:
     name: str
     missing: str = ""
     uses: tuple[str, ...] = ()
-    ranks: int = RANKS[0][0]
+    ranks: int = STEPS[0][0]
 
 
 def shown(names: Iterable[str], book: RuleBook, exact: bool) -> list[Shown]:
@@ -67,7 +67,7 @@ def _shown(name: str, book: RuleBook, exact: bool) -> Shown:
     if obstacle := _obstacle(name, meaning, book):
         return Shown(name, obstacle)
     uses: dict[str, None] = {}
-    ranks = RANKS[0][0]
+    ranks = STEPS[0][0]
     for maker, row in makers_of(book).of[name]:
         try:
             used, most = _step(maker, row, meaning, book, exact)
@@ -98,40 +98,42 @@ def _step(
     goals = [
         [renamed(f, f"shown {k} ", columns) for f in facts] for k, facts in enumerate(meaning.ways)
     ]
-    terms = [*columns.values(), *(f for facts in goals for f in facts)]
     ways = unfolded(maker, book)
-
-    def prove(ranks: int, effort: Effort) -> int:
-        forms = 0
-        for way in ways:
-            dtypes = dtypes_of([*way.facts, *terms])
-
-            def run(choices: Choices) -> None:
-                nonlocal forms
-                effort.spend(1)
-                facts, made = way.facts, tuple(terms)
-                matching = general(facts, made, choices, dtypes, ranks, effort, lambda m: m)
-                forms += 1
-                showing = Showing(matching, Comparing(matching, effort, exact))
-                _any(showing, goals, columns)
-
-            for _ in runs(run):
-                pass
-        return forms
-
     least = rank_of_images(maker)
-    for ranks, steps in RANKS:
+    for ranks, steps in STEPS:
+        effort, most = Effort(steps), max(ranks, least)
         try:
-            if prove(max(ranks, least), Effort(steps * PATIENCE)):
-                return [name for way in ways for name in way.meanings], max(ranks, least)
-            if ranks == RANKS[0][0]:
+            if sum(_forms(way, goals, columns, exact, most, effort) for way in ways):
+                return [name for way in ways for name in way.meanings], most
+            if ranks == STEPS[0][0]:
                 raise NotProven(NONE)
         except TooSlow:
             continue
     raise TooSlow
 
 
-def _any(showing: Showing, goals: list[list[Tree]], columns: dict[str, Tree]) -> None:
+def _forms(
+    way: Unfolded,
+    goals: Sequence[Sequence[Tree]],
+    columns: Mapping[str, Tree],
+    exact: bool,
+    ranks: int,
+    effort: Effort,
+) -> int:
+    """Show one of the `goals` in every general instance; the number of instances."""
+    terms = [*columns.values(), *(fact for facts in goals for fact in facts)]
+    dtypes = dtypes_of([*way.facts, *terms])
+
+    def run(choices: Choices) -> bool:
+        effort.spend(1)
+        matching = general(way.facts, terms, choices, dtypes, ranks, effort, lambda m: m)
+        _any(Showing(matching, Comparing(matching, effort, exact)), goals, columns)
+        return True
+
+    return sum(filter(None, runs(run)))
+
+
+def _any(showing: Showing, goals: Sequence[Sequence[Tree]], columns: Mapping[str, Tree]) -> None:
     """Raise `NotProven` unless the facts of one goal are shown."""
     reasons: list[str] = []
     for facts in goals:

@@ -95,7 +95,9 @@ class Showing:
             case "dim-equal", (a, b):
                 self.equal(m.value(a), m.value(b), fact)
             case "dim-ge", (a, b):
-                self.comparing.require(written(fact), Nonnegative(of_dim(m.value(a)) - of_dim(m.value(b))))
+                self.comparing.require(
+                    written(fact), Nonnegative(of_dim(m.value(a)) - of_dim(m.value(b)))
+                )
             case (("<" | "<=" | ">" | ">=" | "!=") as head, (a, b)):
                 self.compared(head, m.value(a), m.value(b), fact)
             case (("vec-contains" | "vec-not-contains"), _):

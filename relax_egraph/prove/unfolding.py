@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, heads, is_literal, variables
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Tree,
+    form_of,
+    heads,
+    is_literal,
+    variables,
+)
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.rule import Direction, Row
@@ -87,9 +95,7 @@ class _Unfolding:
     declarations: Mapping[str, Declaration]
     outer: frozenset[str]
 
-    def ways(
-        self, facts: Sequence[_Traced], rules: _Names, meanings: _Names
-    ) -> Iterator[Unfolded]:
+    def ways(self, facts: Sequence[_Traced], rules: _Names, meanings: _Names) -> Iterator[Unfolded]:
         """Every way in which `facts` may hold, after `rules` and `meanings` that led to them."""
         for place, (fact, above) in enumerate(facts):
             if STEERING.intersection(heads(fact)):

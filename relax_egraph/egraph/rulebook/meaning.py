@@ -6,8 +6,9 @@
       ((= y (R.multiply x (R.broadcast_to (R.const c d) s))) (= d (dtype-of x))
        (= s (shape-of x)) (< -inf c) (< c inf)))
 
-Where the row is, the facts hold, or those of one of several lists.  Runs do without meanings: a proof of a rule that reads the
-relation assumes its meaning, after it is shown for each rule that adds a row.
+Where the row is, the facts hold; of several lists of facts, those of one.  Runs do without
+meanings: a proof of a rule that reads the relation assumes its meaning, after it is shown for each
+rule that adds a row.
 """
 
 from collections.abc import Sequence
@@ -78,7 +79,7 @@ def as_rules(form: Form, source: Source) -> list[Form]:
 
 
 def state(form: Form, rules: Sequence[Form], source: Source, scope: Scope, *, check: bool) -> None:
-    """Add the meaning `form` to `scope`, of which each way is one of `rules`; raises `RuleError`."""
+    """Add the meaning `form` to `scope`, each way of which is one of `rules`."""
     row = row_of(form.items[1])
     assert row is not None
     if check:
