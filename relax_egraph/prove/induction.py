@@ -148,11 +148,11 @@ def _any(showing: Showing, goals: Sequence[Sequence[Tree]], columns: Mapping[str
 
 def _obstacle(name: str, meaning: Meaning, book: RuleBook) -> str:
     """Why rows may be other than those that rules add; empty if they are not."""
-    declared = next(
-        s.form
-        for s in book.reading.entries
-        if isinstance(s, Statement) and written(s.form.items[1]) == name
-    )
+    statements = (s.form for s in book.reading.entries if isinstance(s, Statement))
+    tables = (form for form in statements if form.head in ("relation", "function"))
+    declared = next((form for form in tables if written(form.items[1]) == name), None)
+    if declared is None:
+        return f"a term: {name} is no relation, and no function"
     options = [*map(written, declared.items)]
     merge = options[options.index(":merge") + 1] if ":merge" in options else "old"
     if merge not in _CHOOSING:

@@ -14,7 +14,8 @@ class Verdict:
 
     A `reason` says which step is missing, or what the counterexample is; a proof may have come to a
     case in which the sides differ (`differs`).  `ranks` are those of its operands in the general
-    instances, of which there were `forms`; `queries` are questions to the solver.
+    instances, of which there were `forms`; `queries` are questions to the solver.  A proof rests on
+    the stated `meanings` of relations.
     """
 
     rule: Rule

@@ -32,6 +32,7 @@ FAILS = {
     "reads-axes": "repeats-along-the-first",
     "reads-part": "part-anywhere",
     "reads-either": "either-square",
+    "reads-thing": "thing-of is no relation",
 }
 """By rule what of the meaning that it assumes is not shown."""
 
