@@ -23,13 +23,13 @@ from relax_egraph.egraph.rulebook.forms import (
     form_of,
 )
 from relax_egraph.egraph.rulebook.guards import expand
-from relax_egraph.egraph.rulebook.meaning import as_rules, state
 from relax_egraph.egraph.rulebook.named_attributes import with_all_attributes
 from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, declare, near
 from relax_egraph.egraph.rulebook.shorthand import written_out
+from relax_egraph.egraph.rulebook.stating import as_rules, state
 from relax_egraph.egraph.rulebook.vocabulary import function_declaration
 from relax_egraph.egraph.rulebook.wrong_forms import WrongForms
 from relax_egraph.errors import RuleError, Span

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source
 from relax_egraph.egraph.rulebook.guards import GUARDS
+from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.vocabulary import (
     PRIMITIVE_SORTS,
     SORTS,
@@ -16,9 +16,6 @@ from relax_egraph.egraph.rulebook.vocabulary import (
 )
 from relax_egraph.errors import Span, nearest
 from relax_egraph.rules import FACTS
-
-if TYPE_CHECKING:
-    from relax_egraph.egraph.rulebook.meaning import Meaning
 
 LOAD = "load"
 """The ruleset of temporary rules that the engine adds to load a part of a program."""
@@ -72,7 +69,7 @@ class Scope:
     trusted: bool = False
     closed: frozenset[str] = frozenset()
     functions: set[str] = field(default_factory=lambda: {f.name for f in OF_ENGINE})
-    meanings: dict[str, "Meaning"] = field(default_factory=dict[str, "Meaning"])
+    meanings: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
 
     def copy(self) -> "Scope":
         """An independent scope with the same names."""
