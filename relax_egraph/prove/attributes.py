@@ -53,7 +53,7 @@ def _strides(rank: int) -> Sequence[Any]:
     """Strides of up to all axes: each is any number of 1 or more, or the negative of one."""
     steps = [dims.add(dims.symbol(f"stride_{k}"), 1) for k in range(rank)]
     signs = (s for n in range(rank + 1) for s in product((1, -1), repeat=n))
-    return (None, *(tuple(dims.mul(a, b) for a, b in zip(steps, s)) for s in signs))
+    return (None, *(tuple(dims.mul(a, b) for a, b in zip(steps, s, strict=False)) for s in signs))
 
 
 _DOMAINS: Mapping[tuple[str, str], Domain] = {
@@ -93,7 +93,10 @@ def _lists(name: str, rank: int) -> Sequence[tuple[dims.Dim, ...]]:
             return (tuple(symbols[: 2 * rank]),)
 
 
-_COUNTS: Mapping[tuple[str, str], int] = {("repeat", "repeats"): 0, ("nn.group_norm", "num_groups"): 1}
+_COUNTS: Mapping[tuple[str, str], int] = {
+    ("repeat", "repeats"): 0,
+    ("nn.group_norm", "num_groups"): 1,
+}
 """Attributes that are any number, and the least one."""
 
 _SOME_DTYPES = ("float32", "float64", "int32", "bool")
