@@ -136,7 +136,7 @@ def cast(algebra: Algebra, value: Sum, source: str, target: str) -> Sum:
 
 
 def _is_no_detour(f: Applied, way: str, target: str) -> bool:
-    """Whether a conversion by `way` is none: a float of a great integer does not wrap to a small."""
+    """Whether a conversion by `way` is none: a great integer wraps, and as a float it does not."""
     if not dtype_holds(way, f.dtype):
         return False
     return not is_float(way) or is_float(target) or dtype_holds(target, f.dtype)

@@ -11,11 +11,6 @@ from relax_egraph.ir.requirements import recording
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.nodes import (
-    Leaf,
-    Mapped,
-    Part,
-    Result,
-    Uniform,
     Value,
     dtype_of,
     shape_of,
@@ -25,7 +20,7 @@ from relax_egraph.prove.typing import plain_attribute
 
 @dataclass(frozen=True)
 class Beside:
-    """The operands of an operator that are known when one at a `place` is made; others are `UNMADE`.
+    """The operands that are known when an operator's one at a `place` is made, others `UNMADE`.
 
     They are on the left side if `assumed`.  Without an operator it is an unknown elementwise
     function.  The result is an operand of what is `around` it.
@@ -111,12 +106,6 @@ _OF_KIND: Mapping[str, Any] = {"tensor": _ANY, "shape": ShapeStructInfo(None, -1
 
 def _info(value: Any, kind: str) -> Any:
     """The rank and the dtype of a known operand."""
-    match value:
-        case Leaf() | Uniform() | Result() | Mapped() | Part():
-            return TensorStructInfo(None, value.info.dtype, value.info.ndim)
-        case TensorStructInfo():
-            return value
-        case None:
-            return None
-        case _:
-            return _OF_KIND[kind]
+    if isinstance(value, Value):
+        return TensorStructInfo(None, dtype_of(value), len(shape_of(value)))
+    return value if value is None or isinstance(value, TensorStructInfo) else _OF_KIND[kind]

@@ -17,6 +17,8 @@ from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.nodes import (
+    Leaf,
+    Result,
     Value,
     key_of,
     shape_of,
@@ -128,7 +130,8 @@ class Bindings(ABC):
             if not isinstance(fact, Form) or fact.head not in ("=", BUILT) or len(fact.items) < 3:
                 continue
             for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
-                if isinstance(a, Atom) and isinstance(b, Form) and is_tensor(b, lists):
+                made = isinstance(b, Form) and (is_tensor(b, lists) or fact.head == BUILT)
+                if isinstance(a, Atom) and isinstance(b, Form) and made:
                     known = self.defined.get(a.text)
                     if known is None or (known[0].head == "vec-get" and b.head != "vec-get"):
                         self.defined[a.text] = b, fact.head == "="
@@ -191,10 +194,22 @@ class Bindings(ABC):
                 raise Impossible
             self.unify(shape_of(a), shape_of(b))
             if self.assumed:
+                self.same_operands(a, b)
                 self.forms.setdefault(a.key, []).append(b)
                 self.forms.setdefault(b.key, []).append(a)
         elif a is not b:
             raise Impossible
+
+    def same_operands(self, a: Value, b: Value) -> None:
+        """Permutations of equal order are of equal tensors if they are equal."""
+        match a, b:
+            case (
+                Result(op=f, operands=(Leaf() as x,), attrs=p),
+                Result(op=g, operands=(Leaf() as y,), attrs=q),
+            ) if f.name == g.name == "permute_dims" and p == q:
+                self.forms.setdefault(x.key, []).append(y)
+            case _:
+                pass
 
     def compared(self, head: str, a: Any, b: Any) -> None:
         """A comparison of numbers, texts or vectors."""

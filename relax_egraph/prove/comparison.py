@@ -12,6 +12,7 @@ from relax_egraph.prove import reads, specials
 from relax_egraph.prove.algebra import PRODUCTS, SEMIRING, WRITTEN, Algebra
 from relax_egraph.prove.conditions import Condition, Nonnegative, Zero, negated
 from relax_egraph.prove.counts import Counts, divides_by_counts
+from relax_egraph.prove.digits import forget
 from relax_egraph.prove.effort import CASE, QUERY, Effort
 from relax_egraph.prove.elements import Elements
 from relax_egraph.prove.equality import Equality
@@ -134,6 +135,7 @@ class Comparing:
 
     def elementwise(self, elements: Elements, a: Value, b: Value | Sum) -> None:
         """Raise `NotProven` unless every element of `a` is that of `b`, or that number."""
+        forget()
         left = elements.of(a)
         right: Element = _constant(b) if isinstance(b, Sum) else elements.of(b).at
         axes = [Index(f"i{k}", e) for k, e in enumerate(left.extents)]

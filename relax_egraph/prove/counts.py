@@ -57,6 +57,4 @@ class Counts:
 def divides_by_counts(a: Sum) -> bool:
     """Whether a term is divided by a number of elements."""
     inverses = (f for t in a.terms for f in t.factors if isinstance(f, Applied))
-    return any(
-        f.function == "inverse" and isinstance(f.args[0].factor, Counted) for f in inverses
-    )
+    return any(f.function == "inverse" and isinstance(f.args[0].factor, Counted) for f in inverses)

@@ -173,9 +173,9 @@ class Operands(Bindings, ABC):
             computed = form.head == "=" and any(
                 isinstance(i, Form) and i.head in FUNCTIONS for i in form.items
             )
-            if form.head in FUNCTIONS or computed:
-                if any(isinstance(i, Atom) and i.text == name for i in form.items):
-                    return True
+            said = any(isinstance(i, Atom) and i.text == name for i in form.items)
+            if said and (form.head in FUNCTIONS or computed):
+                return True
         return False
 
     def listed(self, item: Form, options: Any) -> Any:
@@ -239,7 +239,9 @@ class Operands(Bindings, ABC):
         """Tensors that are joined: all have one rank and one dtype."""
         values: list[Value] = []
         for item in items:
-            values.append(self.operand(item, Beside(operators()["concat"].op, values, len(values), True)))
+            values.append(
+                self.operand(item, Beside(operators()["concat"].op, values, len(values), True))
+            )
         return tuple(values)
 
     def shape(self, op: Op, item: Tree, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

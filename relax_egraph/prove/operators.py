@@ -281,9 +281,7 @@ def _full(
 ) -> Element:
     """The one element of `fill_value`, in another dtype."""
     index = [ZERO] * len(fill_value.shape)
-    return lambda _: cast(
-        reader.algebra, fill_value.at(index), fill_value.dtype, str(info.dtype)
-    )
+    return lambda _: cast(reader.algebra, fill_value.at(index), fill_value.dtype, str(info.dtype))
 
 
 def _masked_fill(

@@ -1,4 +1,4 @@
-"""Operators whose kernels are loops, but whose elements have a formula: rotations of pairs, scans."""
+"""Operators of which kernels are loops, but elements have a formula: rotations of pairs, sums."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -65,7 +65,7 @@ def _angle(reader: Reader, angle: Tensor, x: Tensor, index: Indices) -> Sum:
 
 
 def rotary_shapes(x: Shape, cos: Shape, sin: Shape) -> Iterator[Requirement]:
-    """What a rotary embedding requires of all axes but the last one, of which there are two ways."""
+    """What a rotary embedding requires of all axes but the last one."""
     for a, b in zip(cos, sin, strict=True):
         yield Requirement("==", a, b)
     for a, b in zip(cos[:-1], x[len(x) - len(cos) : -1], strict=True):

@@ -1,7 +1,7 @@
 """Equality of elements in each case of the signs of real numbers that maxima and choices look at.
 
-Where ``a - b`` is positive, ``max(a, b)`` is `a`; so with minima, absolute values, and elements that
-a comparison chooses.  What both sides are in a case is put in the form of sums of products again.
+Where ``a - b`` is positive, ``max(a, b)`` is `a`; so with minima, absolute values, and what a
+comparison chooses.  What both sides are in a case is put in the form of sums of products again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,9 +39,10 @@ class Known:
     values: Mapping[str, Sum] = field(default_factory=dict[str, Sum])
 
     def with_sign(self, p: Sum, sign: int) -> "Known":
-        """This, and the sign of one more number."""
-        signs = {**self.signs, normal(p)[0]: normal(p)[1] * sign}
-        return Known(signs, {**self.values, **solved(p)} if not sign else self.values)
+        """What is known with the sign of one more number."""
+        text, direction = normal(p)
+        values = self.values if sign else {**self.values, **solved(p)}
+        return Known({**self.signs, text: direction * sign}, values)
 
     def sign(self, p: Sum) -> int | None:
         """The sign of a number; ``None`` if it is not known."""
@@ -120,7 +121,7 @@ def rebuilt(a: Sum, known: Known) -> Sum:
         product = number(t.coefficient)
         for f in t.factors:
             product = functions.times(product, _factor(f, known))
-        result = add(result, summed(product, t.binders, t.where) if t.binders or t.where else product)
+        result = add(result, summed(product, t.binders, t.where))
     return result
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
+
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.expr import PrimValue
@@ -69,7 +71,9 @@ class Typing:
                 info = op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
         except IllTyped as problem:
             raise (Impossible() if assumed else IllFormed(str(problem))) from None
-        if not assumed:
+        if assumed:
+            self.of_numbers(op, infos, attrs)
+        else:
             self.of_every_number(op, infos, attrs)
         for requirement in (*undecided, *_promised(op, operands, attrs)):
             if assumed:
@@ -77,6 +81,16 @@ class Typing:
             else:
                 self.needed += [(f"{op} is well-typed", _condition(requirement))]
         return info
+
+    def of_numbers(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Assume that a symbolic number is not NaN where the operator refuses that."""
+        for name, number in attrs.items():
+            if isinstance(number, Sum) and as_float(number) is None:
+                plain = {k: plain_attribute(v) for k, v in attrs.items()} | {name: math.nan}
+                try:
+                    op.rule(*infos, **plain)
+                except IllTyped:
+                    self.numbers.append(Comparison("=", number, number))
 
     def of_every_number(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `IllFormed` if a symbolic number may have a value that the operator refuses."""
@@ -145,6 +159,8 @@ class Typing:
         """Assume a requirement."""
         a, b = requirement.a, requirement.b
         match requirement.kind:
+            case "==" if isinstance(a, sympy.Mod) and b == 0:
+                self.extents.divides(dims.canonical(a.args[1]), dims.canonical(a.args[0]))
             case "==":
                 self.extents.equate(a, b)
             case "stretch":
