@@ -58,7 +58,7 @@ def group_norm(
     """`layer_norm` of each group of channels; the groups are proven to be equal in size."""
     channel, places = channel_axis % len(data.shape), _places(data, axes)
     channels = data.shape[channel]
-    if num_groups > 1 and not dims.divides(num_groups, channels):
+    if not dims.divides(num_groups, channels):
         raise NotLowerable("whether the channels divide into groups is known only at run time")
     affine = _Affine(data, (channel,), gamma if scale else None, beta if center else None)
     if channels == 0:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-DECLARES = ("relation", "function", "constructor", "datatype", "sort", "ruleset")
+DECLARES = ("relation", "function", "constructor", "datatype", "sort", "ruleset", "meaning")
 RULES = ("rewrite", "birewrite", "rule")
 ACTIONS = ("let", "set", "union", "delete", "subsume")
 RUNS = ("run", "run-schedule", "saturate", "seq", "repeat", "check", "fail")

@@ -107,7 +107,10 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     """``⌊a / b⌋``."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
-    return canonical(sympy.floor(sympy.sympify(a) / b))
+    quotient = sympy.sympify(a) / b
+    if isinstance(b, sympy.Add) and divides(b, a):  # sympy cancels no sums
+        return canonical(sympy.cancel(quotient))
+    return canonical(sympy.floor(quotient))
 
 
 @memoised

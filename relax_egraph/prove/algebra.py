@@ -121,11 +121,25 @@ def converted(value: Sum, source: str, target: str) -> Sum:
         source = f.dtype
     if source == target or source == "bool" or _is_held(value, target):
         return value
+    if isinstance(f, Applied) and f.function == f"to {source}" and _is_no_detour(f, source, target):
+        return converted(f.args[0], f.dtype, target)
     if is_float(source) and is_float(target) and dtype_holds(target, source):
         return value
-    if isinstance(f, Applied) and f.function == f"to {source}" and dtype_holds(source, f.dtype):
-        return converted(f.args[0], f.dtype, target)
     return apply(f"to {target}", value, dtype=source)
+
+
+def cast(algebra: Algebra, value: Sum, source: str, target: str) -> Sum:
+    """`value` in another dtype; in ``bool``, whether it is not 0."""
+    if target == "bool" != source:
+        return algebra.arithmetic("!=", value, Sum(), source)
+    return converted(value, source, target)
+
+
+def _is_no_detour(f: Applied, way: str, target: str) -> bool:
+    """Whether a conversion by `way` is none: a great integer wraps, and as a float it does not."""
+    if not dtype_holds(way, f.dtype):
+        return False
+    return not is_float(way) or is_float(target) or dtype_holds(target, f.dtype)
 
 
 def _is_held(value: Sum, target: str) -> bool:

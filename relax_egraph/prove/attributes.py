@@ -4,7 +4,7 @@ Where an attribute is neither, a rule that leaves it open is not proven.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, combinations, permutations
+from itertools import accumulate, combinations, permutations, product
 from typing import Any, TypeAlias
 
 from relax_egraph.ir import dims
@@ -49,6 +49,13 @@ def _places(rank: int) -> Sequence[tuple[int, ...]]:
     )
 
 
+def _strides(rank: int) -> Sequence[Any]:
+    """Strides of up to all axes: each is any number of 1 or more, or the negative of one."""
+    steps = [dims.add(dims.symbol(f"stride_{k}"), 1) for k in range(rank)]
+    signs = (s for n in range(rank + 1) for s in product((1, -1), repeat=n))
+    return (None, *(tuple(dims.mul(a, b) for a, b in zip(steps, s, strict=False)) for s in signs))
+
+
 _DOMAINS: Mapping[tuple[str, str], Domain] = {
     ("concat", "axis"): lambda rank: (-1, *range(rank)),
     ("stack", "axis"): _new_axis,
@@ -67,6 +74,7 @@ _DOMAINS: Mapping[tuple[str, str], Domain] = {
     ("nn.attention", "window_size"): lambda rank: (-1, dims.add(dims.symbol("window"), 1)),
     ("nn.attention_bias", "window_size"): lambda rank: (-1, dims.add(dims.symbol("window"), 1)),
     ("meshgrid", "indexing"): lambda rank: ("ij", "xy"),
+    ("strided_slice", "strides"): _strides,
 }
 
 _LISTS = frozenset((("tile", "repeats"), ("split", "indices_or_sections"), ("nn.pad", "pad_width")))
@@ -85,8 +93,11 @@ def _lists(name: str, rank: int) -> Sequence[tuple[dims.Dim, ...]]:
             return (tuple(symbols[: 2 * rank]),)
 
 
-_COUNTS = frozenset((("repeat", "repeats"),))
-"""Attributes that are any number of 0 or more."""
+_COUNTS: Mapping[tuple[str, str], int] = {
+    ("repeat", "repeats"): 0,
+    ("nn.group_norm", "num_groups"): 1,
+}
+"""Attributes that are any number, and the least one."""
 
 _SOME_DTYPES = ("float32", "float64", "int32", "bool")
 """Dtypes of results of rank 2 and more: an element's formula has no rank in it."""
@@ -120,7 +131,8 @@ def values_of(op: Op, attr: AttrParam, operands: Sequence[Any]) -> Sequence[Any]
     if (op.name, attr.name) in _LISTS:
         return _lists(op.name, rank)
     if attr.kind == "int" and (op.name, attr.name) in _COUNTS:
-        return (dims.symbol(f"{attr.name}_of_{op.name.replace('.', '_')}"),)
+        symbol = dims.symbol(f"{attr.name}_of_{op.name.replace('.', '_')}")
+        return (dims.add(symbol, _COUNTS[op.name, attr.name]),)
     if attr.kind == "float":
         return (apply(f"any {attr.name} of {op.name} {len(operands)}"),)
     raise Open(f"the attribute {attr.name} of R.{op.name} may have any value")

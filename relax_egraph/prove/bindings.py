@@ -13,9 +13,12 @@ from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.prove import reals
+from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.nodes import (
+    Leaf,
+    Result,
     Value,
     key_of,
     shape_of,
@@ -49,7 +52,7 @@ class Function:
 class Bindings(ABC):
     """One run over the `facts` of a rule, and the terms that it has `made` then.
 
-    `dtypes` are those that operands may have.
+    `dtypes` are those that operands may have, and `forms` what a value is as well, by its text.
     """
 
     facts: Sequence[Tree]
@@ -69,8 +72,12 @@ class Bindings(ABC):
     )
     assumed: bool = True
     expected: tuple[dims.Dim, ...] | None = None
+    around: Beside | None = None
     lengths: dict[str, int] = field(default_factory=dict[str, int])
     making: list[str] = field(default_factory=list[str])
+    asked: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+    waits: bool = False
+    forms: dict[str, list[Value]] = field(default_factory=dict[str, list[Value]])
 
     @abstractmethod
     def value(self, tree: Tree) -> Any:
@@ -123,7 +130,8 @@ class Bindings(ABC):
             if not isinstance(fact, Form) or fact.head not in ("=", BUILT) or len(fact.items) < 3:
                 continue
             for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
-                if isinstance(a, Atom) and isinstance(b, Form) and is_tensor(b, lists):
+                made = isinstance(b, Form) and (is_tensor(b, lists) or fact.head == BUILT)
+                if isinstance(a, Atom) and isinstance(b, Form) and made:
                     known = self.defined.get(a.text)
                     if known is None or (known[0].head == "vec-get" and b.head != "vec-get"):
                         self.defined[a.text] = b, fact.head == "="
@@ -144,6 +152,10 @@ class Bindings(ABC):
         if not isinstance(item, Atom) or is_literal(item.text):
             return False
         return item.text not in self.values
+
+    def is_unmade(self, item: Tree) -> bool:
+        """Whether a term is a variable that no fact says how to make."""
+        return self.is_open(item) and isinstance(item, Atom) and item.text not in self.defined
 
     def unify(self, a: Any, b: Any) -> None:
         """Assume that two values are equal."""
@@ -181,8 +193,23 @@ class Bindings(ABC):
             if a.info.dtype != b.info.dtype:
                 raise Impossible
             self.unify(shape_of(a), shape_of(b))
+            if self.assumed:
+                self.same_operands(a, b)
+                self.forms.setdefault(a.key, []).append(b)
+                self.forms.setdefault(b.key, []).append(a)
         elif a is not b:
             raise Impossible
+
+    def same_operands(self, a: Value, b: Value) -> None:
+        """Permutations of equal order are of equal tensors if they are equal."""
+        match a, b:
+            case (
+                Result(op=f, operands=(Leaf() as x,), attrs=p),
+                Result(op=g, operands=(Leaf() as y,), attrs=q),
+            ) if f.name == g.name == "permute_dims" and p == q:
+                self.forms.setdefault(x.key, []).append(y)
+            case _:
+                pass
 
     def compared(self, head: str, a: Any, b: Any) -> None:
         """A comparison of numbers, texts or vectors."""

@@ -31,6 +31,21 @@ class Choices:
         return options[self.made[label]]
 
 
+class Questions(Choices):
+    """The choices of one term, by their order: extents that were solved for have another text."""
+
+    def __init__(self, choices: Choices, term: str) -> None:
+        super().__init__({})
+        self.choices = choices
+        self.term = term
+        self.count = 0
+
+    def of(self, label: str, options: Sequence[T]) -> T:
+        """One of `options`; the `label` is for readers."""
+        self.count += 1
+        return self.choices.of(f"{self.term} {self.count}", options)
+
+
 def runs(function: Callable[[Choices], R]) -> Iterator[R | None]:
     """The results of `function` for all combinations of choices; ``None`` of impossible ones.
 

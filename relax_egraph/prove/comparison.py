@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -10,6 +11,8 @@ from relax_egraph.ir.struct_info import TupleStructInfo
 from relax_egraph.prove import reads, specials
 from relax_egraph.prove.algebra import PRODUCTS, SEMIRING, WRITTEN, Algebra
 from relax_egraph.prove.conditions import Condition, Nonnegative, Zero, negated
+from relax_egraph.prove.counts import Counts, divides_by_counts
+from relax_egraph.prove.digits import forget
 from relax_egraph.prove.effort import CASE, QUERY, Effort
 from relax_egraph.prove.elements import Elements
 from relax_egraph.prove.equality import Equality
@@ -19,6 +22,7 @@ from relax_egraph.prove.pointwise import Pointwise
 from relax_egraph.prove.polynomial import Index, Polynomial, of_dim, variable
 from relax_egraph.prove.reading import Reader, Undecided
 from relax_egraph.prove.reals import is_computed
+from relax_egraph.prove.signs import Signs
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.tensors import Tensor
@@ -79,6 +83,17 @@ class Comparing:
             raise NotProven(f"that {what} does not follow: {c.key}")
 
     def compare(self, left: Value, right: Any) -> None:
+        """Raise `NotProven` unless two values are equal, in one of the forms of the left one."""
+        try:
+            self.compare_form(left, right)
+        except NotProven as reason:
+            for form in self.matching.forms.get(left.key, ()):
+                with suppress(NotProven):
+                    self.compare_form(form, right)
+                    return
+            raise reason from None
+
+    def compare_form(self, left: Value, right: Any) -> None:
         """Raise `NotProven` unless two values are equal."""
         if isinstance(left.info, TupleStructInfo):
             for k in range(len(left.info.fields)):
@@ -120,6 +135,7 @@ class Comparing:
 
     def elementwise(self, elements: Elements, a: Value, b: Value | Sum) -> None:
         """Raise `NotProven` unless every element of `a` is that of `b`, or that number."""
+        forget()
         left = elements.of(a)
         right: Element = _constant(b) if isinstance(b, Sum) else elements.of(b).at
         axes = [Index(f"i{k}", e) for k, e in enumerate(left.extents)]
@@ -153,6 +169,10 @@ class Comparing:
                 return
             except Undecided as undecided:
                 c = undecided.condition
+            except NotProven:
+                if self.solver.impossible(()):
+                    return  # there is no such element
+                raise
             if not depth:
                 raise NotProven(f"too many cases: {c.key}")
             for case in (c, negated(c)):
@@ -165,6 +185,12 @@ class Comparing:
             return
         pointwise = Pointwise(equality, self.matching.numbers, self.bounds())
         if pointwise.equal(a, b, tensor.dtype):
+            return
+        if divides_by_counts(a) or divides_by_counts(b):
+            counts = Counts(self.solver)
+            if equality.sums(counts.taken(a), counts.taken(b)):
+                return
+        if is_float(tensor.dtype) and Signs(equality, self.effort).equal(a, b):
             return
         raise NotProven(f"the elements differ: {a.key} and {b.key}"[:400])
 

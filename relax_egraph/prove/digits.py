@@ -4,7 +4,8 @@ A quotient of ``q · b + r`` by `b` is `q` if ``0 <= r < b``, which `nonnegative
 ranges of the variables: no search, and no solver.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from relax_egraph.prove.polynomial import (
     ONE,
@@ -26,6 +27,8 @@ from relax_egraph.prove.polynomial import (
 Indices = Sequence[Polynomial]
 
 _DEPTH = 6
+_KNOWN = 1 << 16
+"""The most answers that are known, of one comparison."""
 
 
 def replaced(p: Polynomial, by: Mapping[str, Polynomial]) -> Polynomial:
@@ -52,13 +55,36 @@ def _remade(v: Variable, by: Mapping[str, Polynomial]) -> Polynomial:
 def quotient(a: Polynomial, b: Polynomial) -> Polynomial:
     """``⌊a / b⌋`` for a positive `b`."""
     known = divided(a, b)
-    return known[0] if known else variable(Quotient(a, b))
+    return known[0] if known else _digit_of_index(a, b, 0) or variable(Quotient(a, b))
 
 
 def remainder(a: Polynomial, b: Polynomial) -> Polynomial:
     """``a mod b`` for a positive `b`."""
     known = divided(a, b)
-    return known[1] if known else variable(Remainder(a, b))
+    return known[1] if known else _digit_of_index(a, b, 1) or variable(Remainder(a, b))
+
+
+def _digit_of_index(a: Polynomial, b: Polynomial, axis: int) -> Polynomial | None:
+    """A quotient, or a remainder, of an index along an axis that is parted evenly, as a digit."""
+    index = a.lone
+    count = _exact(index.extent, b) if isinstance(index, Index) else None
+    return None if count is None else variable(Digit(a, (count, b), axis))
+
+
+def _exact(a: Polynomial, b: Polynomial) -> Polynomial | None:
+    """The polynomial whose product with `b` is `a`."""
+    return next((q for q in _quotients(a, b) if q * b == a), None)
+
+
+def _quotients(a: Polynomial, b: Polynomial) -> Iterator[Polynomial]:
+    """What a term of `b` divides of `a`, for each term."""
+    for lead, c in sorted(b.terms.items(), key=lambda item: -len(item[0])):
+        q = ZERO
+        for monomial, d in a.terms.items():
+            left = _without(monomial, lead)
+            if left is not None and d % c == 0:
+                q = q + Polynomial({left: d // c})
+        yield q
 
 
 def extreme(greater: bool, a: Polynomial, b: Polynomial) -> Polynomial:
@@ -71,6 +97,13 @@ def extreme(greater: bool, a: Polynomial, b: Polynomial) -> Polynomial:
     return variable(Extreme(greater, first, second))
 
 
+def forget() -> None:
+    """Begin with indices of other extents, which may have the names of those before."""
+    divided.cache_clear()
+    nonnegative.cache_clear()
+
+
+@lru_cache(_KNOWN)
 def divided(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial] | None:
     """The quotient and the remainder of `a` by a positive `b`, if the ranges decide them."""
     if b.number == 1:
@@ -78,12 +111,7 @@ def divided(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial] | Non
     if a.number is not None and b.number is not None and b.number > 0:
         q, r = divmod(a.number, b.number)
         return of(q), of(r)
-    for lead, c in sorted(b.terms.items(), key=lambda item: -len(item[0])):
-        q, rest = ZERO, a
-        for monomial, d in a.terms.items():
-            left = _without(monomial, lead)
-            if left is not None and d % c == 0:
-                q = q + Polynomial({left: d // c})
+    for q in _quotients(a, b):
         rest = a - q * b
         for shift in (0, 1, -1):
             r = rest + b * shift
@@ -105,18 +133,35 @@ def digit(position: Polynomial, shape: Sequence[Polynomial], axis: int) -> Polyn
     """The index along `axis` of element number `position` of a tensor of `shape`."""
     if shape[axis] == ONE:
         return ZERO
-    for k in reversed(range(len(shape))):
+    k = len(shape) - 1
+    while k >= 0:
         if shape[k] == ONE:
+            k -= 1
             continue
         if all(d == ONE for d in shape[:k]):
             return position
-        known = divided(position, shape[k])
-        if known is None:
-            return variable(Digit(position, tuple(shape[: k + 1]), axis))
-        if k == axis:
-            return known[1]
-        position = known[0]
+        parted = _parted(position, shape[: k + 1])
+        if parted is None:
+            first = next(n for n, d in enumerate(shape) if d != ONE)
+            return variable(Digit(position, tuple(shape[first : k + 1]), axis - first))
+        start, before, within = parted
+        if start == k == axis:
+            return within
+        if start <= axis:
+            return digit(within, shape[start : k + 1], axis - start)
+        position, k = before, start - 1
     return position
+
+
+def _parted(
+    position: Polynomial, shape: Sequence[Polynomial]
+) -> tuple[int, Polynomial, Polynomial] | None:
+    """A position before the last axes, from one on, and within these: as few as can be parted."""
+    for start in reversed(range(1, len(shape))):
+        known = divided(position, product(shape[start:]))
+        if known is not None:
+            return start, *known
+    return None
 
 
 def position_of(index: Indices, shape: Sequence[Polynomial]) -> Polynomial:
@@ -151,6 +196,7 @@ def _run(index: Indices, shape: Sequence[Polynomial], k: int) -> tuple[Polynomia
 # ----------------------------------------------------------------------------------- inequalities
 
 
+@lru_cache(_KNOWN)
 def nonnegative(p: Polynomial, depth: int = _DEPTH) -> bool:
     """Whether ``p >= 0`` follows from the ranges of its variables.
 

@@ -20,8 +20,14 @@ class Effort:
             raise TooSlow
 
 
-QUERY = 40
+QUERY = 15
 """The steps of one question to the solver."""
 
 CASE = 5
 """The steps of one comparison of two elements."""
+
+RANKS = ((4, 9000), (3, 6000), (2, 15000))
+"""The largest rank of operands, and the steps of a proof; with too few steps, the rank is less.
+
+Operands of a rule about images have the rank of these, where that is greater.
+"""

@@ -184,6 +184,7 @@ class Equality:
         by: Mapping[str, Polynomial],
     ) -> Iterator[Mapping[str, Polynomial]]:
         """The substitutions `by`, with values for `binders` among what is `free`."""
+        self.solver.effort.spend(1)
         if not binders:
             yield by
             return

@@ -88,7 +88,18 @@ class Extents:
                 value = sympy.expand(s - difference) + dims.symbol(str(more))
                 if dims.prove_ge(dims.canonical(value), 0):
                     self.solve(str(s), dims.canonical(value))
+        self.from_one(difference)
         self.note(Nonnegative(of_dim(dims.canonical(difference))))
+
+    def from_one(self, difference: Any) -> None:
+        """Where ``a + n >= b``, `b` is 0, or one more than a symbol, of which `a` is solved."""
+        names = sorted(difference.free_symbols, key=_late_first)
+        for a, b in (names, names[::-1]) if len(names) == 2 else ():
+            n = difference - a + b
+            if n.is_Integer and n > 0:
+                if self.choices.of(f"{b} is 0", (False, True)):
+                    self.solve(str(b), 0)
+                self.solve(str(b), dims.add(self.symbol(f"{b}_"), 1))
 
     def divides(self, a: Dim, b: Dim) -> None:
         """Assume that `b` is a multiple of `a`."""

@@ -22,23 +22,32 @@ from relax_egraph.prove.sums import (
     single,
 )
 
-_ROOTS: Mapping[float, tuple[Fraction, str]] = {
-    math.sqrt(0.5): (Fraction(1), "√½"),
-    math.sqrt(2): (Fraction(2), "√½"),
-    math.sqrt(2 / math.pi): (Fraction(1), "√(2/π)"),
-    2 * math.sqrt(2 / math.pi): (Fraction(2), "√(2/π)"),
-    math.log(2): (Fraction(1), "ln 2"),
+_LAMBDA, _ALPHA = 1.0507009873554805, 1.6732632423543772
+
+_IRRATIONAL: Mapping[float, tuple[int, tuple[str, ...]]] = {
+    math.sqrt(0.5): (1, ("√½",)),
+    math.sqrt(2): (2, ("√½",)),
+    math.sqrt(2 / math.pi): (1, ("√(2/π)",)),
+    2 * math.sqrt(2 / math.pi): (2, ("√(2/π)",)),
+    math.log(2): (1, ("ln 2",)),
+    _LAMBDA: (1, ("λ of selu",)),
+    _ALPHA: (1, ("α of selu",)),
+    _LAMBDA * _ALPHA: (1, ("λ of selu", "α of selu")),
 }
-"""Irrational numbers, as a multiple of a constant, by the double that is nearest to them."""
+"""Irrational numbers, as a multiple of constants, by the double that is nearest to them."""
+
+CONSTANTS = frozenset(name for _, names in _IRRATIONAL.values() for name in names)
+"""Positive real numbers."""
 
 
 def real(value: float) -> Sum:
     """A number of a definition or a rule; an irrational one is what its double is nearest to."""
-    if value in _ROOTS:
-        c, name = _ROOTS[value]
-        root = apply(name)
-        # 2 · √½ · √½ = 1
-        return scale(root, c)
+    if value in _IRRATIONAL:
+        c, names = _IRRATIONAL[value]
+        result = number(c)  # 2 · √½ · √½ = 1
+        for name in names:
+            result = multiply(result, apply(name))
+        return result
     if math.isinf(value) or math.isnan(value):
         return apply("nan" if math.isnan(value) else "inf" if value > 0 else "-inf")
     return number(rational(value))

@@ -21,7 +21,7 @@ from relax_egraph.prove.nodes import (
     Value,
     dtype_of,
 )
-from relax_egraph.prove.terms import Terms
+from relax_egraph.prove.terms import OF_TENSORS, Terms
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import BUILT
 
@@ -33,6 +33,7 @@ class Matching(Terms):
     def run(self) -> None:
         """Follow all facts."""
         self.define()
+        self.waits = True  # an operand is made beside others, where that says more of it
         todo = sorted(self.facts, key=lambda f: isinstance(f, Form) and f.head == BUILT)
         while todo:
             left: list[Tree] = []
@@ -47,6 +48,7 @@ class Matching(Terms):
             if len(left) == len(todo):
                 self.guess(left)
             todo = left
+        self.waits = False
 
     def fact(self, fact: Tree) -> None:
         """Follow one fact; raises `Unbound` if it cannot be yet, `Impossible` if it is false."""
@@ -71,6 +73,8 @@ class Matching(Terms):
             case "dim-divides":
                 self.extents.divides(*self.several(fact.items[1:]))
             case "is-number":
+                if self.is_unmade(fact.items[1]):
+                    raise Unbound(fact.head)
                 self.operand(fact.items[1])
             case "is-nonnegative":
                 self.bounds.append(reals.Bound(self.value(fact.items[1]), ">=", sums.NOTHING))
@@ -133,7 +137,7 @@ class Matching(Terms):
                     return
         for fact in facts:
             for form in forms_of(fact):
-                for item in form.items[1:]:
+                for item in form.items[1:2]:
                     if form.head in _OF_TENSORS and self.is_open(item):
                         self.operand(item)
                         return
@@ -154,4 +158,4 @@ class Matching(Terms):
         raise Open("what its premises leave open is nowhere an attribute")
 
 
-_OF_TENSORS = frozenset(("shape-of", "rank-of", "dtype-of", "numel-of", "const-scalar", "is-float"))
+_OF_TENSORS = OF_TENSORS | {"is-float", "is-number"}

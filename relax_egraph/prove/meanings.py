@@ -17,6 +17,10 @@ Meaning: TypeAlias = Callable[..., Any]
 """The value of a function, for the choices and the extents of a run, and the arguments."""
 
 
+MOST_PLACES = 5
+"""No list or shape of an instance is longer."""
+
+
 def position_on(choices: Choices, extents: Extents, position: Dim, extent: Dim) -> Dim:
     """The position from the front: it is within the axis, beyond it, or counts from its end."""
     label = f"{position} on {extent}"
@@ -41,7 +45,9 @@ def varying_axes(choices: Choices, extents: Extents, part: Shape, whole: Shape) 
         raise Impossible
     varying: list[int] = []
     for k, (a, b) in enumerate(zip(part, whole[added:], strict=True)):
-        if choices.of(f"varies along {k}: {a} and {b}", (True, False)):
+        if dims.equal(a, b):
+            varying.append(k + added)
+        elif choices.of(f"varies along {k}: {a} and {b}", (True, False)):
             extents.equate(a, b)
             varying.append(k + added)
         else:
@@ -97,11 +103,14 @@ def only_units_move(
     return moved == sorted(moved)
 
 
-def number_of(choices: Choices, extents: Extents, dim: Dim) -> int:
-    """The number of a dimension, which is the place of a tensor in a list."""
+def number_of(choices: Choices, extents: Extents, dim: Dim) -> Dim:
+    """The number of a dimension: a place in a list or a shape, or one beyond all of them."""
     if isinstance(dim, int):
         return dim
-    number = choices.of(f"number of {dim}", range(3))
+    number = choices.of(f"number of {dim}", (*range(MOST_PLACES), None))
+    if number is None:
+        extents.at_least(dim, MOST_PLACES)
+        return dim
     extents.equate(dim, number)
     return number
 

@@ -81,17 +81,21 @@ class Operands(Bindings, ABC):
             try:
                 return self.within(beside, lambda: self.variable(tree.text))
             except Unbound:
+                if tree.text in self.defined:
+                    raise  # what it is made of has no value yet
                 self.values[tree.text] = self.leaf(tree.text, beside)
                 return self.values[tree.text]
         return self.within(beside, lambda: self.value(tree))
 
     def within(self, beside: Beside | None, evaluate: Callable[[], Any]) -> Any:
         """The value of a term whose result has the shape that stands `beside` it."""
-        before, self.expected = self.expected, beside.shape if beside is not None else None
+        before = self.expected, self.around
+        self.expected = beside.shape if beside is not None else None
+        self.around = beside
         try:
             return evaluate()
         finally:
-            self.expected = before
+            self.expected, self.around = before
 
     def leaf(self, name: str, beside: Beside | None) -> Value:
         """An operand of any rank and dtype."""
@@ -101,6 +105,7 @@ class Operands(Bindings, ABC):
         if beside is not None and beside.op is not None and beside.op.name in ON_IMAGES:
             ranks = (len(ON_IMAGES[beside.op.name].letters),)
         like = beside.shape if beside is not None else None
+        like = like if like is not None else self.stated_shape(name)
         if beside is not None:
             dtypes = beside.accepted(dtypes)
         dtype = self.choices.of(f"dtype of {name}", dtypes)
@@ -116,6 +121,35 @@ class Operands(Bindings, ABC):
             shape = tuple(self.extents.symbol(f"{plain}_{k}") for k in range(rank))
         info = TensorStructInfo(ShapeExpr(shape), dtype, len(shape))
         return self.uniform(name, Leaf(name, info))
+
+    def stated_shape(self, name: str) -> tuple[dims.Dim, ...] | None:
+        """The shape that facts say an operand has, if it is that of what is known."""
+        shape = f"(shape-of {name})"
+        same, found = {shape}, True
+        while found:
+            found = False
+            for fact in self.facts:
+                if not isinstance(fact, Form) or fact.head != "=":
+                    continue
+                sides = {written(side) for side in fact.items[1:]}
+                if sides & same and not sides <= same:
+                    same, found = same | sides, True
+        for fact in self.facts:
+            for form in forms_of(fact):
+                for tree in (form, *form.items[1:]):
+                    if written(tree) in same and self.is_known(tree):
+                        return self.value(tree)
+        return None
+
+    def is_known(self, tree: Tree) -> bool:
+        """Whether a term is a variable with a value, or the shape of one."""
+        match tree:
+            case Atom(text=name):
+                return name in self.values
+            case Form(items=(Atom(text="shape-of"), Atom(text=name))):
+                return name in self.values
+            case _:
+                return False
 
     def open(self, item: Tree, options: Any) -> Any:
         """The value of an attribute, or each of `options` if it is a variable without one."""
@@ -134,9 +168,15 @@ class Operands(Bindings, ABC):
             return self.listed(item, options)
 
     def is_inspected(self, name: str) -> bool:
-        """Whether a fact looks at the order of axes that a variable says."""
-        functions_of = (f for fact in self.facts for f in forms_of(fact) if f.head in FUNCTIONS)
-        return any(isinstance(i, Atom) and i.text == name for f in functions_of for i in f.items)
+        """Whether a fact looks at the order of axes that a variable says, or computes it."""
+        for form in (f for fact in self.facts for f in forms_of(fact)):
+            computed = form.head == "=" and any(
+                isinstance(i, Form) and i.head in FUNCTIONS for i in form.items
+            )
+            said = any(isinstance(i, Atom) and i.text == name for i in form.items)
+            if said and (form.head in FUNCTIONS or computed):
+                return True
+        return False
 
     def listed(self, item: Form, options: Any) -> Any:
         """A vector of which elements are open."""
@@ -199,7 +239,9 @@ class Operands(Bindings, ABC):
         """Tensors that are joined: all have one rank and one dtype."""
         values: list[Value] = []
         for item in items:
-            values.append(self.operand(item, Beside(operators()["concat"].op, values, True)))
+            values.append(
+                self.operand(item, Beside(operators()["concat"].op, values, len(values), True))
+            )
         return tuple(values)
 
     def shape(self, op: Op, item: Tree, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

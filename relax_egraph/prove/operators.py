@@ -14,8 +14,8 @@ from relax_egraph.ir.op import Op
 from relax_egraph.ir.ops.slices import slice_inbound, slice_of
 from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo
 from relax_egraph.lower.legalize import LEGALIZE
-from relax_egraph.prove import functions
-from relax_egraph.prove.algebra import chosen, converted, extreme, kind_of
+from relax_egraph.prove import functions, running
+from relax_egraph.prove.algebra import cast, chosen, extreme, kind_of
 from relax_egraph.prove.conditions import Junction, Nonnegative
 from relax_egraph.prove.digits import Indices, digit, position_of
 from relax_egraph.prove.layouts import ON_IMAGES, application, canonical, laid_out
@@ -272,15 +272,8 @@ def _flip(reader: Reader, info: TensorStructInfo, data: Tensor, *, axis: int) ->
     return at
 
 
-def _cast(reader: Reader, value: Sum, source: str, target: str) -> Sum:
-    """`value` in another dtype; in ``bool``, whether it is not 0."""
-    if target == "bool" != source:
-        return reader.algebra.arithmetic("!=", value, Sum(), source)
-    return converted(value, source, target)
-
-
 def _astype(reader: Reader, info: TensorStructInfo, x: Tensor, *, dtype: str) -> Element:
-    return lambda i: _cast(reader, x.at(i), x.dtype, dtype)
+    return lambda i: cast(reader.algebra, x.at(i), x.dtype, dtype)
 
 
 def _full(
@@ -288,7 +281,7 @@ def _full(
 ) -> Element:
     """The one element of `fill_value`, in another dtype."""
     index = [ZERO] * len(fill_value.shape)
-    return lambda _: _cast(reader, fill_value.at(index), fill_value.dtype, str(info.dtype))
+    return lambda _: cast(reader.algebra, fill_value.at(index), fill_value.dtype, str(info.dtype))
 
 
 def _masked_fill(
@@ -321,5 +314,7 @@ FORMULAS: Mapping[str, Formula] = {
     "full_like": _full,
     "clip": _clip,
     "masked_fill": _masked_fill,
+    "nn.rotary_embedding": running.rotary_embedding,
+    "cumsum": running.cumsum,
 }
 """The formulas by operator."""

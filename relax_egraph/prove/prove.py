@@ -1,33 +1,30 @@
 """Proves that both sides of a rule are equal for all extents, in every general instance."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
 
 from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, written
 from relax_egraph.egraph.rulebook.rule import Direction, Rule
-from relax_egraph.errors import IllTyped, SaturationError
-from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.conditions import Condition
-from relax_egraph.prove.effort import Effort, TooSlow
-from relax_egraph.prove.extents import Again, Extents
+from relax_egraph.prove.effort import RANKS, Effort, TooSlow
+from relax_egraph.prove.induction import shown
+from relax_egraph.prove.instances import (
+    NONE,
+    UNFORESEEN,
+    dtypes_of,
+    equations_of,
+    general,
+    rank_of_images,
+)
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Value, shape_of
 from relax_egraph.prove.reading import NotExpressible
-from relax_egraph.prove.reals import Comparison
-from relax_egraph.prove.typing import IllFormed, Typing
+from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, Unfolded, unfolded
 from relax_egraph.prove.verdict import Status, Verdict
-from relax_egraph.verify.instances.makers import makers_of
-
-RANKS = ((4, 4000), (3, 2500), (2, 2500))
-"""The largest rank of operands, and the steps of a proof; with too few steps, the rank is less."""
 
 
 @dataclass
@@ -37,34 +34,41 @@ class Counts:
     forms: int = 0
     queries: int = 0
     ranks: set[int] = field(default_factory=set[int])
-
-
-UNFORESEEN = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
-    SaturationError,
-)
-"""Errors of operators' definitions on symbols for which they are not made."""
-
-NONE = "no general instance was found"
-
-MOST_SOLVED = 60
-"""The most extents of one instance that are solved for."""
+    meanings: dict[str, None] = field(default_factory=dict[str, None])
 
 
 def prove(rule: Rule, book: RuleBook) -> Verdict:
     """The verdict on one rule, for operands of as many axes as there is time for."""
     begin = process_time()
     verdict = None
+    least = max((rank_of_images(d) for d in rule.directions), default=0)
     for ranks, steps in RANKS:
         try:
-            verdict = _prove(rule, book, ranks, Effort(steps))
+            verdict = _prove(rule, book, max(ranks, least), Effort(steps))
         except TooSlow:
             continue
         if verdict.reason == NONE and ranks < RANKS[0][0]:
             verdict = None  # it takes more axes, and for those too many steps
         break
     verdict = verdict or Verdict(rule, "not proven", "it has too many general instances")
+    if verdict.status == "proven" and verdict.meanings:
+        verdict = _resting(verdict, book)
     return replace(verdict, seconds=process_time() - begin)
+
+
+def _resting(verdict: Verdict, book: RuleBook) -> Verdict:
+    """A proof that assumes meanings: it is one if these are shown, of operands of these ranks."""
+    rests_on = shown(verdict.meanings, book, verdict.rule.float_class == "exact")
+    for meaning in rests_on:
+        if meaning.missing:
+            reason = f"the meaning of {meaning.name} is not shown of {meaning.missing}"
+            return replace(verdict, status="not proven", reason=reason)
+    most = min(meaning.ranks for meaning in rests_on)
+    ranks = tuple(rank for rank in verdict.ranks if rank <= most)
+    if verdict.ranks and not ranks:
+        reason = f"what it rests on is shown of no more than {most} axes"
+        return replace(verdict, status="not proven", reason=reason)
+    return replace(verdict, ranks=ranks, meanings=tuple(meaning.name for meaning in rests_on))
 
 
 def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
@@ -72,11 +76,13 @@ def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
 
     def verdict(status: Status, reason: str = "") -> Verdict:
         seen = tuple(sorted(counts.ranks))
-        return Verdict(rule, status, reason, seen, counts.forms, counts.queries)
+        meanings = (*counts.meanings,)
+        return Verdict(rule, status, reason, seen, counts.forms, counts.queries, meanings=meanings)
 
     try:
         for direction in rule.directions:
-            for way in unfolded(direction, makers_of(book)):
+            for way in unfolded(direction, book):
+                counts.meanings |= dict.fromkeys(way.meanings)
                 _prove_way(direction, way, counts, ranks, effort)
     except NotExpressible as reason:
         return verdict("not expressible", str(reason))
@@ -95,116 +101,24 @@ def _prove_way(
     direction: Direction, way: Unfolded, counts: Counts, ranks: int, effort: Effort
 ) -> None:
     pairs = equations_of(direction)
-    dtypes = dtypes_of(way.facts, pairs)
+    terms = tuple(b for _, b in pairs)
+    dtypes = dtypes_of([*way.facts, *(t for pair in pairs for t in pair)])
+
+    def make(matching: Matching) -> tuple[Matching, list[tuple[Value, Value]]]:
+        return matching, [(matching.operand(a), matching.right(b)) for a, b in pairs]
 
     def run(choices: Choices) -> None:
         effort.spend(1)
-        instance = general(way, pairs, choices, dtypes, ranks, effort)
+        matching, made = general(way.facts, terms, choices, dtypes, ranks, effort, make)
         counts.forms += 1
-        comparing = Comparing(instance.matching, effort, direction.rule.float_class == "exact")
-        for where, condition in instance.needed:
+        comparing = Comparing(matching, effort, direction.rule.float_class == "exact")
+        for where, condition in matching.typing.needed:
             comparing.require(where, condition)
-        for left, right in instance.pairs:
+        for left, right in made:
             comparing.compare(left, right)
         counts.queries += comparing.solver.count
-        counts.ranks |= {len(s) for s in instance.shapes}
+        operands = (v for v in matching.values.values() if isinstance(v, Leaf))
+        counts.ranks |= {len(shape_of(v)) for v in operands}
 
     for _ in runs(run):
         pass
-
-
-@dataclass
-class Instance:
-    """A general instance, with the values that the rule equates."""
-
-    matching: Matching
-    pairs: list[tuple[Value, Value]]
-    needed: list[tuple[str, Condition]]
-
-    @property
-    def shapes(self) -> list[tuple[object, ...]]:
-        """The shapes of the operands."""
-        return [shape_of(v) for v in self.matching.values.values() if isinstance(v, Leaf)]
-
-
-def general(
-    way: Unfolded,
-    pairs: Sequence[tuple[Tree, Tree]],
-    choices: Choices,
-    dtypes: Sequence[str],
-    ranks: int,
-    effort: Effort,
-) -> Instance:
-    """The general instance of these choices."""
-    solved: dict[str, Dim] = {}
-    for _ in range(MOST_SOLVED):
-        effort.spend(1)
-        extents = Extents(choices, dict(solved))
-        numbers: list[Comparison] = []
-        typing = Typing(extents, choices, [], numbers)
-        terms = tuple(b for _, b in pairs)
-        matching = Matching(way.facts, terms, choices, extents, typing, dtypes, ranks, numbers)
-        try:
-            matching.run()
-            matching.assumed = False
-            made = [(matching.operand(a), matching.right(b)) for a, b in pairs]
-            return Instance(matching, made, typing.needed)
-        except Again:
-            solved = extents.solved
-        except IllTyped as problem:
-            raise IllFormed(str(problem)) from None
-    raise NotProven("its extents depend on each other")
-
-
-def equations_of(direction: Direction) -> list[tuple[Tree, Tree]]:
-    """The terms that a rule equates, with the terms that it names by ``let`` in place."""
-    lets = direction.lets
-    pairs = [(_inlined(a, lets), _inlined(b, lets)) for a, b in direction.unions]
-    for row in direction.rows:
-        if row.head == "const-scalar" and row.value is not None:
-            pairs.append((row.args[0], _inlined(row.value, lets)))
-    return pairs
-
-
-def _inlined(tree: Tree, lets: dict[str, Tree]) -> Tree:
-    if isinstance(tree, Atom):
-        return _inlined(lets[tree.text], lets) if tree.text in lets else tree
-    first, *rest = tree.items
-    return Form((first, *(_inlined(t, lets) for t in rest)), tree.start, tree.end)
-
-
-def dtypes_of(facts: Sequence[Tree], pairs: Sequence[tuple[Tree, Tree]]) -> tuple[str, ...]:
-    """The dtypes that operands are tried with: a float stands for all, unless dtypes matter."""
-    trees = [*facts, *(t for pair in pairs for t in pair)]
-    names = {h for t in trees for h in heads(t)}
-    text = " ".join(map(written, trees))
-    if "dtype-holds" in names:
-        return DTYPES
-    applied = {h for h in names if h.startswith("R.")}
-    if applied <= _MOVES and not names & {"dtype-of", "is-float", "const-scalar"}:
-        return ("float64",)
-    mentions = any(f'"{d}"' in text for d in DTYPES)
-    floats = ("float64", "float32", "float16", "bfloat16") if mentions else ("float64",)
-    return (
-        *floats,
-        "int32",
-        "uint32",
-        "bool",
-        "int8",
-        "int16",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint64",
-    )
-
-
-_MOVES = frozenset(
-    f"R.{name}"
-    for name in (
-        *("permute_dims", "reshape", "broadcast_to", "concat", "stack", "split", "strided_slice"),
-        *("flip", "expand_dims", "squeeze", "flatten", "nn.batch_flatten", "tile", "repeat"),
-        *("tuple_get", "nn.pad"),
-    )
-)
-"""Operators that move elements of any dtype alike."""

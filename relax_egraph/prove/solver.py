@@ -1,5 +1,6 @@
 """The door to z3: whether conditions on integers follow from what is assumed."""
 
+import math
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -171,8 +172,12 @@ class Integers:
                 self.known.append(known >= 0)
             case Index(_, extent):
                 self.known += [known >= 0, known < self.integer(extent)]
-            case Digit(_, shape, axis):
+            case Digit(position, shape, axis):
                 self.known += [known >= 0, known < self.integer(shape[axis])]
+                inner = [d.number for d in shape[1:]]
+                if None not in inner:  # the stride is a number
+                    places = self.integer(position) / math.prod(n or 0 for n in inner[axis:])
+                    self.known.append(known == (places % inner[axis - 1] if axis else places))
             case _:
                 pass
         return known

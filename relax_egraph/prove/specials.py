@@ -24,6 +24,7 @@ from relax_egraph.prove.extended import (
     times,
     truth,
 )
+from relax_egraph.prove.functions import CONSTANTS
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.solver import Integers, z3
 from relax_egraph.prove.sums import (
@@ -154,6 +155,9 @@ class Specials:
                 return Extended(z3().BoolVal(False), z3().IntVal(sign), z3().RealVal(0))
             case Applied("nan", ()):
                 return Extended(z3().BoolVal(True), z3().IntVal(0), z3().RealVal(0))
+            case Applied(function, ()) if function in CONSTANTS:
+                self.assumed.append(z3().Real(function) > 0)
+                return real(z3().Real(function))
             case Applied(function, ()):
                 return self.operand(function, "number")
             case Applied(function, args, dtype):
@@ -280,6 +284,10 @@ class Specials:
                 self.assumed.append(y > 0)
                 value = z3().If(x.sign < 0, z3().RealVal(0), y)
                 return Extended(x.nan, z3().If(x.sign > 0, 1, 0), value)
+            case "expm1":
+                return plus(self.unary(key, "exp", x), real(-1))
+            case "log1p":
+                return self.unary(key, "log", plus(x, real(1)))
             case "log":
                 nan = z3().Or(x.nan, x.sign < 0, z3().And(x.sign == 0, x.real < 0))
                 low = z3().And(x.sign == 0, x.real == 0)

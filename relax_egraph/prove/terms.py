@@ -8,6 +8,7 @@ from relax_egraph.egraph.encoding.attributes import meant
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
 from relax_egraph.egraph.rulebook.vocabulary import operators
+from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
@@ -15,9 +16,9 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStruct
 from relax_egraph.prove import functions, reals
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import Open, values_of
-from relax_egraph.prove.beside import Beside
+from relax_egraph.prove.beside import UNMADE, Beside, result_of
 from relax_egraph.prove.bindings import Function, Unbound
-from relax_egraph.prove.choices import Impossible
+from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.meanings import BLIND, MEANINGS
 from relax_egraph.prove.nodes import (
     Mapped,
@@ -65,6 +66,8 @@ class Terms(Operands):
                 return Uniform(reals.number(value), info)
             case "R.tuple_get":
                 return self.part(self.operand(tree.items[1]), tree.items[2])
+            case head if head in OF_TENSORS and self.waits and self.is_unmade(tree.items[1]):
+                raise Unbound(written(tree.items[1]))
             case "shape-of":
                 return shape_of(self.operand(tree.items[1]))
             case "rank-of":
@@ -96,7 +99,7 @@ class Terms(Operands):
             case head if head.startswith("R."):
                 return self.term(tree)
             case head if computes(head) or head == "count-matches":
-                return self.computed(head, tuple(self.several(tree.items[1:])))
+                return self.computed(head, tuple(self.several(tree.items[1:])), written(tree))
             case head:
                 raise IllFormed(f"nothing is known of {head}")
 
@@ -128,9 +131,7 @@ class Terms(Operands):
     def elementwise(self, fact: Form) -> Value:
         """``(unary t f x)`` and its like: `f` is any elementwise function."""
         _, function, *operands = fact.items[1:]
-        values: list[Value] = []
-        for item in operands:
-            values.append(self.operand(item, Beside(None, values, self.assumed, {}, None)))
+        values = self.beside(None, operands)
         f = Function(fact.head, None, f"function of {written(function)}")
         self.bind(written(function), f)
         return self.applied(f, tuple(values))
@@ -165,10 +166,14 @@ class Terms(Operands):
         name = self.choices.of(f"{fact.head} {written(function)}", names)
         f = Function("binary", operators()[name].op, name)
         self.bind(written(function), f)
-        values: list[Value] = []
-        for item in operands:
-            values.append(self.operand(item, Beside(f.op, values, self.assumed)))
-        return self.applied(f, tuple(values))
+        return self.applied(f, tuple(self.beside(f.op, operands)))
+
+    def beside(self, op: Op | None, items: Sequence[Tree]) -> list[Any]:
+        """The operands of an elementwise function."""
+        values: list[Any] = [UNMADE] * len(items)
+        for place in self.in_order(op, items):
+            values[place] = self.operand(items[place], Beside(op, values, place, self.assumed))
+        return values
 
     def applied(self, f: Function, args: tuple[Any, ...]) -> Value:
         """``f`` of values, and of axes and a flag if it is a reduction."""
@@ -192,33 +197,57 @@ class Terms(Operands):
         """The result of an operator; attributes that are open are chosen."""
         op = operators()[tree.head[2:]].op
         count = len(op.operands)
-        operands: list[Any] = []
+        items = tree.items[1 : 1 + count]
+        operands: list[Any] = [UNMADE] * len(items)
         attrs: dict[str, Any] = {}
-        expected = self.expected
-        for place, (param, item) in enumerate(zip(op.operands, tree.items[1:], strict=False)):
-            if place == 1:
-                self.attributes(op, tree.items[1 + count :], operands, attrs)
-            match param.kind:
+        expected, around = self.expected, self.around
+        for place in self.in_order(op, items):
+            self.attributes(op, tree.items[1 + count :], operands[:1], attrs)
+            if self.assumed:
+                self.may_accept(op, operands, attrs)
+            item = items[place]
+            match op.operands[place].kind:
                 case "tensor":
-                    beside = Beside(op, operands, self.assumed, attrs, expected)
-                    operands.append(self.operand(item, beside))
+                    beside = Beside(op, operands, place, self.assumed, attrs, expected, around)
+                    operands[place] = self.operand(item, beside)
                 case "tensors":
-                    operands.append(self.tensors(item))
+                    operands[place] = self.tensors(item)
                 case "shape":
-                    operands.append(self.shape(op, item, operands, attrs))
+                    operands[place] = self.shape(op, item, operands, attrs)
                 case _:
-                    operands.append(self.value(item))
+                    operands[place] = self.value(item)
         self.attributes(op, tree.items[1 + count :], operands, attrs)
-        return self.result(op, tuple(operands), attrs)
+        return self.result(op, tuple(operands), {a.name: attrs[a.name] for a in op.attrs})
+
+    def may_accept(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Raise `Impossible` if an operator refuses the operands that are made."""
+        try:
+            result_of(op, operands, attrs)
+        except IllTyped:
+            raise Impossible from None
+
+    def in_order(self, op: Op | None, items: Sequence[Tree]) -> list[int]:
+        """The places of operands: those of which a fact says how they are made are first."""
+        places = list(range(len(items)))
+        if op is not None and any(o.kind != "tensor" for o in op.operands):
+            return places
+        return sorted(places, key=lambda k: self.is_unmade(items[k]))
 
     def attributes(
         self, op: Op, items: Sequence[Tree], operands: Sequence[Any], attrs: dict[str, Any]
     ) -> None:
-        """Add the attributes of an operator whose first operand is known to `attrs`."""
+        """Add the attributes of an operator to `attrs`: all, once the first operand is made."""
         for attr, item in zip(op.attrs, items, strict=True):
-            if attr.name not in attrs:
+            if attr.name in attrs:
+                continue
+            if operands[:1] == [UNMADE] and attr.kind != "bool":
+                try:
+                    chosen = self.value(item)
+                except Unbound:
+                    continue
+            else:
                 chosen = self.open(item, lambda attr=attr: values_of(op, attr, operands))
-                attrs[attr.name] = meant(attr, chosen)
+            attrs[attr.name] = meant(attr, chosen)
 
     def result(self, op: Op, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Value:
         """The result of an operator, with its type."""
@@ -237,14 +266,16 @@ class Terms(Operands):
             raise Impossible
         return Part(whole, place, tensor_info(fields[place]))
 
-    def computed(self, head: str, args: tuple[Any, ...]) -> Any:
+    def computed(self, head: str, args: tuple[Any, ...], text: str) -> Any:
         """A primitive or a function of rules."""
         if any(isinstance(a, Sum) for a in args):
             return reals.computed(head, args)
         if head == "count-matches":
             return args[0].count(args[1])
         if head in MEANINGS:
-            return MEANINGS[head](self.choices, self.extents, *args)
+            return MEANINGS[head](self.questions(text, args), self.extents, *args)
+        if head == "vec-get" and dims.prove_ge(args[1], len(args[0])):
+            raise Impossible
         if head in FUNCTIONS and head not in BLIND and is_symbolic(args):
             raise Open(f"the function {head} of symbolic extents")
         try:
@@ -252,11 +283,20 @@ class Terms(Operands):
         except Fails:
             raise Impossible from None
 
+    def questions(self, text: str, args: tuple[Any, ...]) -> Questions:
+        """The choices of a term, which are its own as long as its operands are."""
+        if self.asked.setdefault(text, args) != args:
+            text = f"{text} of {args}"
+        return Questions(self.choices, text)
+
     def right(self, tree: Tree) -> Any:
         """The value of a term that the rule makes, or a number."""
         value = self.value(tree)
         return reals.number(value) if isinstance(value, float) else value
 
+
+OF_TENSORS = frozenset(("shape-of", "rank-of", "dtype-of", "numel-of", "const-scalar"))
+"""What is known of every tensor."""
 
 _FOLDS: Mapping[str, tuple[str, ...]] = {
     "linear-reduction": ("sum", "mean"),

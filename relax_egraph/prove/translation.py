@@ -14,6 +14,7 @@ import numpy as np
 
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove.equality import Equality
+from relax_egraph.prove.functions import CONSTANTS
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.solver import Integers, z3
 from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Read, Sum, Term
@@ -254,6 +255,8 @@ class Translation:
         """What is known of the values of functions."""
         match f.function:
             case "exp":
+                self.assumed.append(made > 0)
+            case name if name in CONSTANTS:
                 self.assumed.append(made > 0)
             case "sqrt" | "abs":
                 self.assumed.append(made >= 0)

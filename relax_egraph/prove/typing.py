@@ -5,9 +5,11 @@ has to follow, or the rule makes a term that is not well-typed.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import sympy
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
@@ -26,9 +28,10 @@ from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.conditions import Condition, Junction, Nonnegative, Zero
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.layouts import ON_IMAGES, info_of
-from relax_egraph.prove.nodes import Value, dtype_of, shape_of
+from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
 from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.reals import Comparison, as_float, symbols_of
+from relax_egraph.prove.running import rotary_count, rotary_shapes
 from relax_egraph.prove.sums import Sum
 
 
@@ -59,6 +62,8 @@ class Typing:
         if op.name in ("nn.attention", "nn.attention_bias") and assumed:
             self.grouped(present)
         infos = [_info(o.kind, v) for o, v in zip(op.operands, present, strict=False)]
+        if op.name == "nn.rotary_embedding":
+            return self.rotary(op, present, assumed)
         if op.name == "nn.pad":
             return _padded(op, present[0], attrs)
         try:
@@ -66,14 +71,26 @@ class Typing:
                 info = op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
         except IllTyped as problem:
             raise (Impossible() if assumed else IllFormed(str(problem))) from None
-        if not assumed:
+        if assumed:
+            self.of_numbers(op, infos, attrs)
+        else:
             self.of_every_number(op, infos, attrs)
-        for requirement in undecided:
+        for requirement in (*undecided, *_promised(op, operands, attrs)):
             if assumed:
                 self.assume(requirement, str(op))
             else:
                 self.needed += [(f"{op} is well-typed", _condition(requirement))]
         return info
+
+    def of_numbers(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Assume that a symbolic number is not NaN where the operator refuses that."""
+        for name, number in attrs.items():
+            if isinstance(number, Sum) and as_float(number) is None:
+                plain = {k: plain_attribute(v) for k, v in attrs.items()} | {name: math.nan}
+                try:
+                    op.rule(*infos, **plain)
+                except IllTyped:
+                    self.numbers.append(Comparison("=", number, number))
 
     def of_every_number(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `IllFormed` if a symbolic number may have a value that the operator refuses."""
@@ -107,6 +124,30 @@ class Typing:
                     same = Zero(of_dim(dims.sub(a, b)))
                     self.needed.append((f"{op} has operands of one shape", same))
 
+    def rotary(self, op: Op, operands: Sequence[Value], assumed: bool) -> StructInfo:
+        """A rotary embedding has an angle for each element, or for each pair."""
+        x, cos, sin = map(shape_of, operands)
+        ranks = (TensorStructInfo(None, dtype_of(v), len(shape_of(v))) for v in operands)
+        try:
+            op.rule(*ranks, interleaved=False)
+        except IllTyped as problem:
+            raise (Impossible() if assumed else IllFormed(str(problem))) from None
+        if len(cos) != len(sin):
+            raise Impossible() if assumed else IllFormed(f"{op} of angles of other ranks")
+        where = f"{op} is well-typed"
+        if not assumed:
+            shapes = map(_condition, rotary_shapes(x, cos, sin))
+            self.needed += [(where, c) for c in (*shapes, rotary_count(x[-1], cos[-1]))]
+            return operands[0].info
+        for requirement in rotary_shapes(x, cos, sin):
+            self.assume(requirement, str(op))
+        if self.choices.of(f"angles {key_of(operands[1])} of {key_of(operands[0])}", (True, False)):
+            self.extents.equate(cos[-1], x[-1])
+            self.extents.divides(2, x[-1])
+        else:
+            self.extents.at_least(x[-1], dims.mul(cos[-1], 2))
+        return operands[0].info
+
     def grouped(self, operands: Sequence[Any]) -> None:
         """The heads of a query are a multiple of those of key and value."""
         query, key, value = map(shape_of, operands[:3])
@@ -118,6 +159,8 @@ class Typing:
         """Assume a requirement."""
         a, b = requirement.a, requirement.b
         match requirement.kind:
+            case "==" if isinstance(a, sympy.Mod) and b == 0:
+                self.extents.divides(dims.canonical(a.args[1]), dims.canonical(a.args[0]))
             case "==":
                 self.extents.equate(a, b)
             case "stretch":
@@ -128,10 +171,27 @@ class Typing:
                 pair = {"same": (a, b), "left": (a, 1), "right": (b, 1)}[way]
                 self.extents.equate(*pair)
             case "<=":
-                if label.startswith("R.nn.conv"):
+                if label.startswith(("R.nn.conv", "R.strided_slice")):
                     self.extents.at_least(b, a)
             case "window":
                 self.extents.note(_condition(requirement))
+
+
+def _promised(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Iterator[Requirement]:
+    """What the caller of a slice promises: that its positions are within the axis, in order."""
+    if op.name != "strided_slice" or not attrs["assume_inbound"]:
+        return
+    x, begin, end = operands
+    axes, strides = attrs["axes"], attrs["strides"]
+    for n, (axis, first, last) in enumerate(zip(axes, begin, end, strict=True)):
+        extent = shape_of(x)[axis]
+        stride = strides[n] if strides else 1
+        a, b = (dims.add(at, extent) if dims.prove_ge(-1, at) else at for at in (first, last))
+        if stride < 0:  # from the last of them downwards
+            a, b = dims.add(b, 1), dims.add(a, 1)
+        yield Requirement("<=", 0, a)
+        yield Requirement("<=", a, b)
+        yield Requirement("<=", b, extent)
 
 
 def _condition(r: Requirement) -> Condition:

@@ -1,17 +1,30 @@
-"""Premises that other rules deduce, replaced by the patterns of these rules.
+"""Premises that other rules deduce, replaced by what they mean, or by the patterns of these rules.
 
-A relation holds only where some rule deduced it: a rule that reads it is proven for each of them.
-Facts that only steer the engine are left out, which assumes less.
+A relation holds only where some rule deduced it: a rule that reads it is proven for each of them,
+or for the stated meaning of the relation, which `induction` shows for each of them.  Facts that
+only steer the engine are left out, which assumes less.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, heads, is_literal
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import (
+    Atom,
+    Form,
+    Tree,
+    form_of,
+    heads,
+    is_literal,
+    variables,
+)
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
+from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.rule import Direction, Row
-from relax_egraph.verify.instances.makers import Makers
+from relax_egraph.egraph.rulebook.vocabulary import Declaration
+from relax_egraph.prove.arranging import arranged, with_floats, with_lists, with_numbers
+from relax_egraph.verify.instances.makers import Makers, makers_of
 
 STEERING = frozenset(
     (
@@ -40,21 +53,27 @@ MOST = 96
 
 
 class Recursive(Exception):
-    """A relation is deduced from itself: that takes an induction."""
+    """A relation without a meaning is deduced from itself, or in too many ways."""
 
 
 @dataclass(frozen=True)
 class Unfolded:
-    """Facts over operators only, in the order of the rule, and the names of the rules used."""
+    """Facts over operators only, in the order of the rule.
+
+    They are those of `rules`, and of stated `meanings` of relations.
+    """
 
     facts: tuple[Tree, ...]
     rules: tuple[str, ...] = ()
+    meanings: tuple[str, ...] = ()
 
 
-def unfolded(direction: Direction, makers: Makers) -> list[Unfolded]:
-    """Every way in which the premises of `direction` may have been deduced; raises `Recursive`."""
+def unfolded(direction: Direction, book: RuleBook) -> list[Unfolded]:
+    """Every way in which the premises of `direction` may hold; raises `Recursive`."""
     results: list[Unfolded] = []
-    for result in _ways([(f, ()) for f in direction.body], makers, ()):
+    outer = frozenset(variables(direction.body))
+    unfolding = _Unfolding(makers_of(book), book.meanings, book.declarations, outer)
+    for result in unfolding.ways([(f, ()) for f in direction.body], (), ()):
         results.append(result)
         if len(results) > MOST:
             raise Recursive(f"its premises are deduced in more than {MOST} ways")
@@ -64,31 +83,80 @@ def unfolded(direction: Direction, makers: Makers) -> list[Unfolded]:
 _Traced: TypeAlias = tuple[Tree, tuple[str, ...]]
 """A fact, and the relations that were unfolded to it."""
 
+_Names: TypeAlias = tuple[str, ...]
 
-def _ways(facts: Sequence[_Traced], makers: Makers, rules: tuple[str, ...]) -> Iterator[Unfolded]:
-    for place, (fact, above) in enumerate(facts):
-        if STEERING.intersection(heads(fact)):
-            rest = (*facts[:place], *facts[place + 1 :])
-            yield from _ways(rest, makers, rules)
-            return
-        found = _relation(fact, makers)
-        if found is None:
-            continue
-        head, args, value = found
-        if head in above:
-            raise Recursive(f"{head} is deduced from {head}: that takes an induction")
-        for number, (maker, row) in enumerate(makers.of[head]):
-            prefix = f"{len(rules)}.{number}."
-            joined = _joined(maker, row, args, value, prefix)
-            if joined is None:
+
+@dataclass(frozen=True)
+class _Unfolding:
+    """Replaces premises by the rules that deduce them, or by stated meanings."""
+
+    makers: Makers
+    meanings: Mapping[str, Meaning]
+    declarations: Mapping[str, Declaration]
+    outer: frozenset[str]
+
+    def ways(self, facts: Sequence[_Traced], rules: _Names, meanings: _Names) -> Iterator[Unfolded]:
+        """Every way in which `facts` may hold, after `rules` and `meanings` that led to them."""
+        for place, (fact, above) in enumerate(facts):
+            if STEERING.intersection(heads(fact)):
+                rest = (*facts[:place], *facts[place + 1 :])
+                yield from self.ways(rest, rules, meanings)
+                return
+            found = _relation(fact, self.makers)
+            if found is None:
                 continue
+            head, args, value = found
+            if head in above:
+                note = f"(meaning ({head} …) …) beside its declaration states what it says"
+                raise Recursive(f"{head} is deduced from {head}: {note}")
+            prefix = f"{len(rules) + len(meanings)}."
+            if head in self.meanings:
+                sorts = (*self.declarations[head].sorts, self.declarations[head].result)
+                deduced = _stated(self.meanings[head], args, value, sorts, prefix)
+            else:
+                deduced = _deduced(self.makers.of[head], args, value, prefix)
+            for name, inner in deduced:
+                traced = [(f, (*above, head)) for f in inner]
+                more = (*facts[:place], *traced, *facts[place + 1 :])
+                used = (*rules, name) if name else rules
+                stated = meanings if name else (*meanings, head)
+                yield from self.ways(more, used, stated)
+            return
+        inner = tuple(fact for fact, _ in facts)
+        own = frozenset(variables(inner) - self.outer)
+        inner = with_floats(with_lists(with_numbers(inner), own))
+        yield Unfolded(arranged(inner, own) if meanings else inner, rules, meanings)
+
+
+def _stated(
+    meaning: Meaning, args: Sequence[Tree], value: Tree | None, sorts: Sequence[str], prefix: str
+) -> Iterator[tuple[str, Sequence[Tree]]]:
+    """The facts of each way in which a meaning says that a row holds, under no rule's name."""
+    *columns, last = (
+        Atom(f"{prefix}column-{k}", 0) if _is_any(a) else a for k, a in enumerate((*args, value))
+    )
+    names = meaning.named([c for c in columns if c is not None], last)
+    numbers = [  # each is the number of some tensor
+        form_of("=", c, form_of("const-scalar", f"{prefix}number-{k}"))
+        for k, (c, sort) in enumerate(zip((*columns, last), sorts, strict=True))
+        if sort == "f64" and isinstance(c, Atom) and not is_literal(c.text)
+    ]
+    if names is None:
+        raise Recursive(f"a value of {meaning.row.head} is not taken apart as its meaning is")
+    for number, facts in enumerate(meaning.ways):
+        yield "", [*(renamed(f, f"{prefix}{number}.", names) for f in facts), *numbers]
+
+
+def _deduced(
+    makers: Sequence[tuple[Direction, Row]], args: Sequence[Tree], value: Tree | None, prefix: str
+) -> Iterator[tuple[str, Sequence[Tree]]]:
+    """The facts of each rule that deduces a row, by the name of the rule."""
+    for number, (maker, row) in enumerate(makers):
+        inner = f"{prefix}{number}."
+        joined = _joined(maker, row, args, value, inner)
+        if joined is not None:
             equations, names = joined
-            inner = [*equations, *(_renamed(f, prefix, names) for f in maker.body)]
-            traced = [(f, (*above, head)) for f in inner]
-            more = (*facts[:place], *traced, *facts[place + 1 :])
-            yield from _ways(more, makers, (*rules, maker.name))
-        return
-    yield Unfolded(tuple(fact for fact, _ in facts), rules)
+            yield maker.name, [*equations, *(renamed(f, inner, names) for f in maker.body)]
 
 
 def _relation(fact: Tree, makers: Makers) -> tuple[str, tuple[Tree, ...], Tree | None] | None:
@@ -103,6 +171,10 @@ def _relation(fact: Tree, makers: Makers) -> tuple[str, tuple[Tree, ...], Tree |
             if isinstance(side, Form) and _is_deduced(side.head, makers):
                 return side.head, side.items[1:], fact.items[other]
     return None
+
+
+def _is_any(tree: Tree | None) -> bool:
+    return isinstance(tree, Atom) and tree.text == "_"
 
 
 def _is_deduced(head: str, makers: Makers) -> bool:
@@ -134,16 +206,17 @@ def _joined(
     equations: list[Tree] = []
     for ours, theirs in open_:
         head = BUILT if isinstance(theirs, Form) and theirs.head.startswith("R.") else "="
-        equations.append(form_of(head, ours, _renamed(theirs, prefix, names)))
+        equations.append(form_of(head, ours, renamed(theirs, prefix, names)))
     for name, term in maker.lets.items():
-        equations.append(form_of(BUILT, prefix + name, _renamed(term, prefix, names)))
+        equations.append(form_of(BUILT, prefix + name, renamed(term, prefix, names)))
     return equations, names
 
 
-def _renamed(tree: Tree, prefix: str, names: Mapping[str, Tree]) -> Tree:
+def renamed(tree: Tree, prefix: str, names: Mapping[str, Tree]) -> Tree:
+    """`tree` with terms for the variables in `names`, and `prefix` before the others."""
     if isinstance(tree, Atom):
         plain = is_literal(tree.text) or tree.text == "_"
         return tree if plain else names.get(tree.text) or replace(tree, text=prefix + tree.text)
     first, *rest = tree.items
-    head = first if isinstance(first, Atom) else _renamed(first, prefix, names)
-    return replace(tree, items=(head, *(_renamed(t, prefix, names) for t in rest)))
+    head = first if isinstance(first, Atom) else renamed(first, prefix, names)
+    return replace(tree, items=(head, *(renamed(t, prefix, names) for t in rest)))

@@ -14,7 +14,8 @@ class Verdict:
 
     A `reason` says which step is missing, or what the counterexample is; a proof may have come to a
     case in which the sides differ (`differs`).  `ranks` are those of its operands in the general
-    instances, of which there were `forms`; `queries` are questions to the solver.
+    instances, of which there were `forms`; `queries` are questions to the solver.  A proof rests on
+    the stated `meanings` of relations.
     """
 
     rule: Rule
@@ -25,6 +26,7 @@ class Verdict:
     queries: int = 0
     seconds: float = 0.0
     differs: bool = False
+    meanings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The fields for JSON output."""
@@ -36,6 +38,7 @@ class Verdict:
             "ranks": list(self.ranks),
             "forms": self.forms,
             "queries": self.queries,
+            "meanings": list(self.meanings),
             "cpu_seconds": round(self.seconds, 4),
         }
 
@@ -43,5 +46,14 @@ class Verdict:
         reason = f": {self.reason}" if self.reason else ""
         if self.status == "proven":
             ranks = ", ".join(map(str, self.ranks)) or "0"
-            reason = f" for all extents, operands of the ranks {ranks}"
+            reason = f" for all extents, operands of the ranks {ranks}{self._by}"
         return f"{self.rule.name}: {self.status}{reason}"
+
+    @property
+    def _by(self) -> str:
+        """The meanings on which a proof rests."""
+        if not self.meanings:
+            return ""
+        *others, last = self.meanings
+        named = f"{', '.join(others)} and {last}" if others else last
+        return f", by the meaning{'s' if others else ''} of {named}"

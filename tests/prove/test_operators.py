@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.reference import REFERENCE
 from relax_egraph.ir.struct_info import ShapeStructInfo, StructInfo, TupleStructInfo, tensor
 from relax_egraph.prove.algebra import PRODUCTS
+from relax_egraph.prove.conditions import Condition, Nonnegative, mapped
+from relax_egraph.prove.digits import replaced
 from relax_egraph.prove.effort import Effort
 from relax_egraph.prove.operators import FORMULAS, read
 from relax_egraph.prove.polynomial import of
 from relax_egraph.prove.reading import Reader
 from relax_egraph.prove.solver import Solver
-from relax_egraph.prove.sums import Applied, Factor, Read, Sum
+from relax_egraph.prove.sums import Applied, Factor, Read, Sum, Term, replaced_factor
 from relax_egraph.prove.tensors import Tensor, operand
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
@@ -72,15 +75,38 @@ CASES: tuple[tuple[str, list[Any], dict[str, Any]], ...] = (
     ("full_like", [FLOATS, np.array(3.5)], {"dtype": None}),
     ("masked_fill", [FLOATS, FLOATS > 0], {"value": 7.0}),
     ("log_add_exp", [FLOATS, FLOATS[::-1]], {}),
+    ("nn.rotary_embedding", [FLOATS, FLOATS[0], FLOATS[1]], {"interleaved": False}),
+    ("nn.rotary_embedding", [FLOATS, FLOATS[0], FLOATS[1]], {"interleaved": True}),
+    ("nn.rotary_embedding", [FLOATS, ROW[1:2], ROW[2:3]], {"interleaved": False}),
+    ("nn.rotary_embedding", [FLOATS, FLOATS[:, :1, :2], FLOATS[:, 1:2, 2:]], {"interleaved": True}),
+    ("cumsum", [FLOATS], {"axis": 1, "dtype": None, "exclusive": False}),
+    ("cumsum", [FLOATS], {"axis": None, "dtype": None, "exclusive": True}),
+    ("cumsum", [FLOATS > 0], {"axis": 2, "dtype": "int32", "exclusive": False}),
 )
 
 
 def number(a: Sum, arrays: Arrays) -> Any:
-    """The value of an element without reductions."""
-    assert not any(t.binders or t.where for t in a.terms)
-    return sum(
-        float(t.coefficient) * math.prod(factor(f, arrays) for f in t.factors) for t in a.terms
-    )
+    """The value of an element, with sums over numbers of positions."""
+    return sum(map(partial(summed, arrays=arrays), a.terms))
+
+
+def summed(t: Term, arrays: Arrays) -> float:
+    """The value of a term, summed over its variables."""
+    extents: Any = [b.extent.number for b in t.binders]
+    total = 0.0
+    for at in np.ndindex(*extents):
+        by = {b.name: of(k) for b, k in zip(t.binders, at, strict=True)}
+        if all(holds(mapped(c, lambda p, by=by: replaced(p, by))) for c in t.where):
+            factors = (factor(replaced_factor(f, by), arrays) for f in t.factors)
+            total += float(t.coefficient) * math.prod(factors)
+    return total
+
+
+def holds(c: Condition) -> bool:
+    """Whether a condition of numbers holds."""
+    assert isinstance(c, Nonnegative)
+    assert c.p.number is not None
+    return c.p.number >= 0
 
 
 def factor(f: Factor, arrays: Arrays) -> Any:

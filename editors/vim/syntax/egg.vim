@@ -15,7 +15,7 @@ syntax match eggDirective /; \zs\%(RULES\|FIRES\|float\):/ contained
 syntax keyword eggRule rewrite birewrite rule
 syntax keyword eggAction let set union delete subsume run run-schedule saturate seq repeat check
 syntax keyword eggAction fail
-syntax keyword eggDeclares relation function constructor datatype sort ruleset
+syntax keyword eggDeclares relation function constructor datatype sort ruleset meaning
 syntax keyword eggSort Tensor Kernel Tuple Dim Prim Shape Axes Tensors Floats i64 f64 String
 syntax keyword eggSort bool Unit Vec UnstableFn PyObject
 syntax keyword eggBoolean true false

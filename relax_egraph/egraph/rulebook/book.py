@@ -20,6 +20,7 @@ from relax_egraph.egraph.encoding.prepared import Program
 from relax_egraph.egraph.functions.function import called
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.generate import generated
+from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.reading import Reading, reading_of
 from relax_egraph.egraph.rulebook.relevant import Relevance, can_matter
 from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
@@ -179,6 +180,11 @@ class RuleBook:
         """The constructors, functions and relations that its rules may use, by name."""
         with self.operators.in_force():
             return _chosen(self).declarations
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        """The stated meanings of relations and functions, by name."""
+        return self.reading.scope.meanings
 
     @property
     def lowering(self) -> tuple[Rule, ...]:

@@ -16,6 +16,9 @@ RULES = ("rewrite", "birewrite", "rule")
 DECLARATIONS = ("ruleset", "sort", "datatype", "constructor", "function", "relation")
 """The heads of forms that declare a name."""
 
+MEANING = "meaning"
+"""The head of the form that states what a relation means."""
+
 RUNS = (
     *("run", "run-schedule", "extract", "multi-extract", "include", "input", "output", "let"),
     *("set", "union", "delete", "subsume", "check", "fail", "panic", "push", "pop", "prove"),

@@ -13,7 +13,15 @@ from relax_egraph.egraph.bindings import EggSmolError, EGraph
 from relax_egraph.egraph.rulebook.alternatives import alternatives
 from relax_egraph.egraph.rulebook.calls import demanded
 from relax_egraph.egraph.rulebook.check import Options, check_rule, options_of
-from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, RUNS, Form, Source, form_of
+from relax_egraph.egraph.rulebook.forms import (
+    DECLARATIONS,
+    MEANING,
+    RULES,
+    RUNS,
+    Form,
+    Source,
+    form_of,
+)
 from relax_egraph.egraph.rulebook.guards import expand
 from relax_egraph.egraph.rulebook.named_attributes import with_all_attributes
 from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
@@ -21,6 +29,7 @@ from relax_egraph.egraph.rulebook.refusals import explained
 from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, declare, near
 from relax_egraph.egraph.rulebook.shorthand import written_out
+from relax_egraph.egraph.rulebook.stating import as_rules, state
 from relax_egraph.egraph.rulebook.vocabulary import function_declaration
 from relax_egraph.egraph.rulebook.wrong_forms import WrongForms
 from relax_egraph.errors import RuleError, Span
@@ -99,12 +108,19 @@ def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> 
             if trial:
                 _try(ruleset, source, scope, trial)
         scope.rules[entry.name] = entry.span
+    elif form.head == MEANING:
+        rules = [with_all_attributes(way, source) for way in as_rules(form, source)]
+        state(form, rules, source, scope, check=trial is not None)
+        if trial:
+            for rule in rules:
+                _try(Statement(expand(rule)), source, scope, trial)
+        return
     elif form.head in RUNS:
         note = "a rule file declares rules; the engine runs them"
         raise source.error(form, f"{form.head} is not allowed in a rule file", note)
     else:
         shown = form.head or "a form without a command"
-        note = near(form.head, (*RULES, *DECLARATIONS))
+        note = near(form.head, (*RULES, *DECLARATIONS, MEANING))
         raise source.error(form, f"unknown command {shown}", note)
     yield entry
     if trial:

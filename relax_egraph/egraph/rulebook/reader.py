@@ -4,7 +4,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from relax_egraph.egraph.rulebook.forms import DECLARATIONS, RULES, Atom, Form, Source, Tree
+from relax_egraph.egraph.rulebook.forms import (
+    DECLARATIONS,
+    MEANING,
+    RULES,
+    Atom,
+    Form,
+    Source,
+    Tree,
+)
 from relax_egraph.errors import RuleError
 
 _TOKEN = re.compile(
@@ -15,7 +23,7 @@ _TOKEN = re.compile(
 _OUTSIDE = re.compile(r"(?:;[^\n]*+|[^(;])*+")
 _INDENTED = re.compile(r"^[^\S\n]*\(", re.MULTILINE)
 _OVER_FORMS = re.compile(r"\n\s*\(")
-_COMMAND = re.compile(rf"\((?:{'|'.join((*RULES, *DECLARATIONS))})(?![^\s()])")
+_COMMAND = re.compile(rf"\((?:{'|'.join((*RULES, *DECLARATIONS, MEANING))})(?![^\s()])")
 
 MOST = 10_000
 """The most forms of one file: egglog takes a millisecond and up to 20 kB for each."""

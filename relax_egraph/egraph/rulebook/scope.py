@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from relax_egraph.egraph.functions.builtin import OF_ENGINE
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source
 from relax_egraph.egraph.rulebook.guards import GUARDS
+from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.vocabulary import (
     PRIMITIVE_SORTS,
     SORTS,
@@ -53,7 +54,8 @@ class Scope:
     """The names that are in scope, with the places of declarations in files.
 
     Rules of a `trusted` file may be in the engine's own rulesets, and add facts that are `closed`
-    to other rules.  `functions` are the names of functions computed outside of the e-graph.
+    to other rules.  `functions` are the names of functions computed outside of the e-graph,
+    `meanings` what the rows of relations and functions mean, as far as it is stated.
     """
 
     declarations: dict[str, Declaration] = field(
@@ -67,6 +69,7 @@ class Scope:
     trusted: bool = False
     closed: frozenset[str] = frozenset()
     functions: set[str] = field(default_factory=lambda: {f.name for f in OF_ENGINE})
+    meanings: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
 
     def copy(self) -> "Scope":
         """An independent scope with the same names."""
@@ -78,6 +81,7 @@ class Scope:
             self.trusted,
             self.closed,
             set(self.functions),
+            dict(self.meanings),
         )
 
 

@@ -1,0 +1,131 @@
+"""The general instances of a rule, and of what its terms equate."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, written
+from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.errors import IllTyped, SaturationError
+from relax_egraph.ir.dims import Dim
+from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.prove.choices import Choices
+from relax_egraph.prove.comparison import NotProven
+from relax_egraph.prove.effort import Effort
+from relax_egraph.prove.extents import Again, Extents
+from relax_egraph.prove.layouts import ON_IMAGES
+from relax_egraph.prove.matching import Matching
+from relax_egraph.prove.reals import Comparison
+from relax_egraph.prove.typing import IllFormed, Typing
+
+T = TypeVar("T")
+
+NONE = "no general instance was found"
+
+UNFORESEEN = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
+    SaturationError,
+)
+"""Errors of operators' definitions on symbols for which they are not made."""
+
+MOST_SOLVED = 60
+"""The most extents of one instance that are solved for."""
+
+
+def general(
+    facts: Sequence[Tree],
+    terms: Sequence[Tree],
+    choices: Choices,
+    dtypes: Sequence[str],
+    ranks: int,
+    effort: Effort,
+    make: Callable[[Matching], T],
+) -> T:
+    """What `make` makes, of `terms`, of the general instance of `facts` with these choices."""
+    solved: dict[str, Dim] = {}
+    for _ in range(MOST_SOLVED):
+        effort.spend(1)
+        extents = Extents(choices, dict(solved))
+        numbers: list[Comparison] = []
+        typing = Typing(extents, choices, [], numbers)
+        matching = Matching(facts, terms, choices, extents, typing, dtypes, ranks, numbers)
+        try:
+            matching.run()
+            matching.assumed = False
+            return make(matching)
+        except Again:
+            solved = extents.solved
+        except IllTyped as problem:
+            raise IllFormed(str(problem)) from None
+    raise NotProven("its extents depend on each other")
+
+
+def equations_of(direction: Direction) -> list[tuple[Tree, Tree]]:
+    """The terms that a rule equates, with the terms that it names by ``let`` in place."""
+    lets = direction.lets
+    pairs = [(inlined(a, lets), inlined(b, lets)) for a, b in direction.unions]
+    for row in direction.rows:
+        if row.head == "const-scalar" and row.value is not None:
+            pairs.append((row.args[0], inlined(row.value, lets)))
+    return pairs
+
+
+def inlined(tree: Tree, lets: dict[str, Tree]) -> Tree:
+    """`tree`, with the terms that it names by ``let`` in place."""
+    if isinstance(tree, Atom):
+        return inlined(lets[tree.text], lets) if tree.text in lets else tree
+    first, *rest = tree.items
+    return Form((first, *(inlined(t, lets) for t in rest)), tree.start, tree.end)
+
+
+def rank_of_images(direction: Direction) -> int:
+    """The greatest rank of the images that a rule is about; 0 if there are none."""
+    terms = (*direction.body, *(t for pair in equations_of(direction) for t in pair))
+    names = {h[2:] for t in terms for h in heads(t) if h.startswith("R.")}
+    return max((len(ON_IMAGES[n].letters) for n in names if n in ON_IMAGES), default=0)
+
+
+def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
+    """The dtypes that operands are tried with: a float stands for all, unless dtypes matter."""
+    names = {h for t in trees for h in heads(t)}
+    text = " ".join(map(written, trees))
+    if "dtype-holds" in names:
+        return DTYPES
+    applied = {h for h in names if h.startswith("R.")}
+    if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
+        return ("float64",)
+    floats = floats_of(text)
+    if "count-matches" in names:
+        return DTYPES
+    return (
+        *floats,
+        "int32",
+        "uint32",
+        "bool",
+        "int8",
+        "int16",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint64",
+    )
+
+
+def floats_of(text: str) -> tuple[str, ...]:
+    """The floats that a rule says, and one that it does not."""
+    floats = [d for d in ("float64", "float32", "float16", "bfloat16") if f'"{d}"' in text]
+    others = [d for d in ("float64", "float32", "float16", "bfloat16") if d not in floats]
+    return (*others[:1], *floats)
+
+
+_MOVES = frozenset(
+    f"R.{name}"
+    for name in (
+        *("permute_dims", "reshape", "broadcast_to", "concat", "stack", "split", "strided_slice"),
+        *("flip", "expand_dims", "squeeze", "flatten", "nn.batch_flatten", "tile", "repeat"),
+        *("tuple_get", "nn.pad"),
+    )
+)
+"""Operators that move elements of any dtype alike."""
+
+_IMAGES = frozenset(f"R.{name}" for name in ON_IMAGES)
+"""Operators that are unknown functions of elements of any dtype."""
