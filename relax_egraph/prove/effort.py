@@ -23,5 +23,5 @@ class Effort:
 QUERY = 15
 """The steps of one question to the solver."""
 
-CASE = 5
+CASE = 2
 """The steps of one comparison of two elements."""

@@ -27,7 +27,7 @@ from relax_egraph.prove.unfolding import Recursive, Unfolded, unfolded
 from relax_egraph.prove.verdict import Status, Verdict
 from relax_egraph.verify.instances.makers import makers_of
 
-RANKS = ((4, 9000), (3, 4000), (2, 12000))
+RANKS = ((4, 12000), (3, 4000), (2, 20000))
 """The largest rank of operands, and the steps of a proof; with too few steps, the rank is less.
 
 Operands of a rule about images have the rank of these, where that is greater.
