@@ -35,6 +35,13 @@ class Extents:
         """A symbol, or its value."""
         return self.solved.get(name, dims.symbol(name))
 
+    def of(self, value: Any) -> Any:
+        """An attribute, or a part of one, with values for the symbols that are solved."""
+        if isinstance(value, tuple):
+            parts: tuple[Any, ...] = value
+            return tuple(map(self.of, parts))
+        return dims.substitute(value, self.solved) if isinstance(value, sympy.Expr) else value
+
     def equate(self, a: Dim, b: Dim) -> None:
         """Assume ``a = b``."""
         if dims.equal(a, b):

@@ -161,6 +161,7 @@ class Operands(Bindings, ABC):
                 if ANY in several and not self.is_inspected(item.text):
                     several = [o for o in several if o in ("", ANY)]
                 value = self.choices.of(f"attribute {item.text} {item.start}", several)
+                value = self.extents.of(value)
                 if isinstance(value, Sum):
                     value = self.unknown_number(f"{item.text} {item.start}")
                 self.bind(item.text, value)
@@ -183,6 +184,7 @@ class Operands(Bindings, ABC):
         if item.head != "vec-of":
             raise Unbound(written(item))
         value = self.choices.of(f"attribute {written(item)} {item.start}", options())
+        value = self.extents.of(value)
         if len(value) != len(item.items) - 1:
             raise Impossible
         for tree, element in zip(item.items[1:], value, strict=True):

@@ -274,7 +274,7 @@ class Terms(Operands):
             return args[0].count(args[1])
         if head in MEANINGS:
             return MEANINGS[head](self.questions(text, args), self.extents, *args)
-        if head == "vec-get" and dims.prove_ge(args[1], len(args[0])):
+        if head == "vec-get" and (args[0] is None or dims.prove_ge(args[1], len(args[0]))):
             raise Impossible
         if head in FUNCTIONS and head not in BLIND and is_symbolic(args):
             raise Open(f"the function {head} of symbolic extents")

@@ -58,7 +58,9 @@ class Typing:
         if op.elementwise:
             self.of_one_shape(op, present, assumed)
         if op.name in ON_IMAGES:
-            return info_of(op, present, attrs)
+            image = info_of(op, present, attrs)
+            shape = ShapeExpr(self.extents.of(image.dims))
+            return TensorStructInfo(shape, image.dtype, image.ndim)
         if op.name in ("nn.attention", "nn.attention_bias") and assumed:
             self.grouped(present)
         infos = [_info(o.kind, v) for o, v in zip(op.operands, present, strict=False)]
