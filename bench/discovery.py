@@ -9,7 +9,7 @@ and the rules found prove it in all worlds.
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -136,9 +136,10 @@ def equation_of(direction: Direction) -> Candidate:
                 values[part] = leaf_values(part)
             elif isinstance(part, Apply):
                 values[part] = values_of(part, values.__getitem__)
-    worlds = tuple(k for k, value in enumerate(values[sides[0]]) if value is not None)
-    if not worlds:
-        raise _Beyond("its left side has no value in any world")
+    both = zip(*(values[side] for side in sides), strict=True)
+    worlds = tuple(k for k, pair in enumerate(both) if None not in pair)
+    if len(worlds) < 2:
+        raise _Beyond("its sides have values in too few worlds")
     return Candidate(*sides, worlds, 0.0)
 
 
@@ -218,8 +219,10 @@ def _operators(equation: Candidate) -> set[str]:
     return {part.head for part in sides if isinstance(part, Apply)}
 
 
-def searched(families: Sequence[str], size: int, seconds: float) -> Iterator[list[Found]]:
-    """The rules that each search finds, where `families` are left out of the book."""
+def searched(
+    families: Sequence[str], size: int, seconds: float
+) -> Iterator[tuple[Search, list[Found]]]:
+    """Each search, where `families` are left out of the book, with the rules that it finds."""
     stated = [w.equation for w in wanted(families) if w.equation]
     kept = tuple(name for name in rules.FAMILIES if name not in families)
     for how in searches(stated, size):
@@ -227,14 +230,17 @@ def searched(families: Sequence[str], size: int, seconds: float) -> Iterator[lis
         result = discover(how)
         words = f"{' '.join(how.operators)} to size {how.size}: {len(result.found)} rules"
         print(words + f"; stopped by {result.stopped}" * bool(result.stopped), flush=True)
-        yield result.found
+        yield how, result.found
 
 
-def _again(equation: Candidate, families: Sequence[str], found: Sequence[Found]) -> bool:
-    """Whether the rules found, and what stays of the book, prove an equation."""
-    kept = tuple(name for name in rules.FAMILIES if name not in families)
-    (is_again,) = derived(kept, True, "\n".join(f.equation for f in found), [equation])
-    return is_again
+def _again(equation: Candidate, each: Sequence[tuple[Search, list[Found]]]) -> bool:
+    """Whether the rules of one search, and what stays of the book, prove an equation."""
+    needed = _operators(equation)
+    return any(
+        derived(how.families, True, "\n".join(f.equation for f in found), [equation]) == [True]
+        for how, found in each
+        if needed.issubset(how.operators)
+    )
 
 
 def _cpu() -> float:
@@ -249,13 +255,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=120.0, help="the most of a search")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    found = distinct(searched(options.families, options.size, options.seconds))
+    each = list(searched(options.families, options.size, options.seconds))
+    found = {str(f.candidate): f for _, some in each for f in some}.values()
     taken = _cpu()
     table: dict[str, dict[str, str]] = {}
     for rule in wanted(options.families):
         if rule.equation is None:
             outcome = f"no equation of terms: {rule.reason}"
-        elif _again(rule.equation, options.families, found):
+        elif _again(rule.equation, each):
             outcome = "found again"
         else:
             outcome = "missed"
@@ -273,12 +280,6 @@ def main() -> int:
         report = {"rules": table, "found": texts, "cpu seconds": taken}
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     return 0
-
-
-def distinct(each: Iterable[list[Found]]) -> list[Found]:
-    """The rules of several searches, those that are equal once, with names of their own."""
-    first = {str(f.candidate): f for found in each for f in found}
-    return [replace(f, name=f"{f.name}-{k}") for k, f in enumerate(first.values())]
 
 
 if __name__ == "__main__":

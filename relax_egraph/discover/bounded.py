@@ -1,6 +1,7 @@
 """Calls of a run in a worker: none outlives the run, and one that takes too much has no answer."""
 
 from collections.abc import Callable
+from importlib import import_module
 from time import monotonic
 from types import TracebackType
 from typing import TypeVar
@@ -14,6 +15,11 @@ _SECONDS, _MEMORY = 60.0, 3 << 30
 """The most time, and memory in bytes, of one call."""
 
 
+def _begin() -> None:
+    """Import what calls need, before their time begins."""
+    import_module("relax_egraph.discover.status")
+
+
 class OutOfTime(Exception):
     """The time of the run is over."""
 
@@ -24,7 +30,7 @@ class Bounded:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = monotonic() + seconds
-        self._pool = Pool(1)
+        self._pool = Pool(1, _begin)
 
     def __enter__(self) -> "Bounded":
         return self

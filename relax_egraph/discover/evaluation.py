@@ -75,7 +75,10 @@ def _value(term: Apply, world: World, k: int, values: Callable[[Term], Values]) 
         result = apply_op(op, [_argument(c, world.sizes) for c in node.children], attrs)
     except RelaxEgraphError:
         return None
-    return Value(info, np.asarray(result))
+    elements = np.asarray(result)
+    if elements.size and not np.isfinite(elements).any():
+        return None  # x / 0: equations of infinities are no rules
+    return Value(info, elements)
 
 
 def _argument(child: Any, sizes: Mapping[str, int]) -> Any:

@@ -24,7 +24,7 @@ _PERMUTATIONS: tuple[Term, ...] = (Variable("p", "Axes"), Written("Axes", (1, 0)
 
 _ATTRIBUTES: Mapping[str, tuple[Term, ...]] = {
     "Axes": (Variable("a", "Axes"), Variable("b", "Axes")),
-    "bool": (Variable("keep", "bool"),),
+    "bool": (Variable("keep", "bool"), Written("bool", True), Written("bool", False)),
     "Shape": (Variable("s", "Shape"), Variable("u", "Shape")),
 }
 """The attributes that terms have, by sort."""
