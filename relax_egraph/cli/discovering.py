@@ -80,8 +80,8 @@ def discover_rules(
     """Find rules over the operators --ops that the rule book does not prove.
 
     Terms with equal values on shared random inputs are equations; those that follow from the book
-    or from other rules are dropped, and the rest are checked as by rules check. The result is for
-    review: a check is no proof.
+    or from other rules are dropped, and the rest are checked as by rules check, and proven where
+    that can be. The result is for review.
     """
     from relax_egraph.discover.files import rules_text, write_rules
     from relax_egraph.discover.journal import Journal
