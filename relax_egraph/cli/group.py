@@ -35,7 +35,9 @@ MODULES: Mapping[str, Sequence[str]] = {
     "why-not": ["why_not"],
     "bisect": ["bisect"],
     "diff": ["diff"],
-    "rules": ["rules", "check", "prove", "rule_show", "rule_tests", "rule_profile"],
+    "rules": [
+        *("rules", "check", "prove", "rule_show", "rule_tests", "rule_profile", "discovering"),
+    ],
     "calibrate": ["machine"],
 }
 """The module of each command, which is loaded at first use.

@@ -17,7 +17,8 @@ MAY_IMPORT = {
     "__main__": {"cli"},
     "cli": {
         *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
-        *("", "build", "calibrate", "diff", "egraph.rulebook", "extract", "frontends"),
+        *("", "build", "calibrate", "diff", "discover", "egraph.rulebook", "extract"),
+        "frontends",
         *("lower.memory", "reasons"),
         *("rules", "optimize.explanation", "optimize.sizes", "lower.emit.machine"),
         *("lower.jit.processors",),
@@ -29,6 +30,7 @@ MAY_IMPORT = {
         *("rules", "verify", "vm"),
     },
     "proof": {"egraph", "optimize.explanation", "extract", "ir", "verify"},
+    "discover": {"egraph", "extract", "ir", "prove", "rules", "verify", "workers"},
     "frontends.jax_functions": {"", "frontends", "ir", "jax"},
     "frontends.onnx_backend": {"", "frontends", "onnx"},
     "frontends.torch_backend": {"", "frontends", "passes", "ir", "vm.executable", "torch"},
