@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.frontends.torch.agreement import assert_agrees
-
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+from tests.frontends.torch.agreement import assert_agrees  # noqa: E402
 
 X = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(1))
 Y = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(2))
