@@ -6,24 +6,14 @@ factors' lengths (Cooley and Tukey 1965).
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from relax_egraph.frontends.building.builder import Builder, dtype_of, shape_of
+from relax_egraph.frontends.building.complex_parts import Parts, each, imaginary, product
 from relax_egraph.frontends.building.dim_tensors import number_of
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import Expr, ShapeExpr, Tuple
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A tensor of complex numbers: tensors of their parts; ``None`` for imaginary parts of 0."""
-
-    real: Expr
-    imag: Expr | None = None
-
 
 WHOLE = 64
 """The greatest length that is transformed by one product."""
@@ -41,7 +31,7 @@ def transformed(
     first = _factor(length) if extent == length else 1
     if first == 1:
         waves = _waves(b, extent, count, length, dtype_of(x.real), inverse)
-        return _product(b, x, waves)
+        return product(b, x, waves, "matmul")
     assert isinstance(length, int)
     whole = _in_two_steps(b, x, first, length // first, inverse)
     return each(whole, lambda part: _cut(b, part, count))
@@ -65,17 +55,12 @@ def real_of_half(b: Builder, x: Parts, length: Dim) -> Expr:
     weight = b.emit("where", is_single, b.scalar(1, dtype), b.scalar(2, dtype))
     is_beyond = b.emit("greater", twice, whole)
     weight = b.emit("where", is_beyond, b.scalar(0, dtype), weight)
-    cosines, sines = _waves(b, extent, length, length, dtype, inverse=True)
-    out = b.emit("matmul", x.real, b.emit("multiply", cosines, weight))
+    waves = _waves(b, extent, length, length, dtype, inverse=True)
+    weighted = each(waves, lambda part: b.emit("multiply", part, weight))
+    out = b.emit("matmul", x.real, weighted.real)
     if x.imag is None:
         return out
-    turned = b.emit("matmul", x.imag, b.emit("multiply", sines, weight))
-    return b.emit("subtract", out, turned)
-
-
-def each(x: Parts, function: Callable[[Expr], Expr]) -> Parts:
-    """`function` of each part."""
-    return Parts(function(x.real), None if x.imag is None else function(x.imag))
+    return b.emit("subtract", out, b.emit("matmul", x.imag, imaginary(b, weighted)))
 
 
 def _factor(length: Dim) -> int:
@@ -101,8 +86,8 @@ def _in_two_steps(b: Builder, x: Parts, first: int, second: int, inverse: bool) 
     matrix = (*leading, first, second)
     x = each(x, lambda part: b.emit("reshape", part, ShapeExpr(matrix)))
     columns = transformed(b, turned(x), first, inverse=inverse)  # [k, p]
-    cosines, sines = _waves(b, second, first, length, dtype, inverse)
-    rows = transformed(b, turned(_times(b, columns, cosines, sines)), second, inverse=inverse)
+    waves = _waves(b, second, first, length, dtype, inverse)
+    rows = transformed(b, turned(product(b, columns, waves)), second, inverse=inverse)
     flat = ShapeExpr((*leading, length))
     return each(turned(rows), lambda part: b.emit("reshape", part, flat))
 
@@ -120,30 +105,8 @@ def _mirrored(b: Builder, x: Parts, length: Dim) -> Parts:
     return Parts(whole(x.real, 1), None if x.imag is None else whole(x.imag, -1))
 
 
-def _product(b: Builder, x: Parts, waves: tuple[Expr, Expr]) -> Parts:
-    """``x @ (cosines + i · sines)``."""
-    cosines, sines = waves
-    real, imag = b.emit("matmul", x.real, cosines), b.emit("matmul", x.real, sines)
-    if x.imag is None:
-        return Parts(real, imag)
-    turned = b.emit("matmul", x.imag, sines)
-    straight = b.emit("matmul", x.imag, cosines)
-    return Parts(b.emit("subtract", real, turned), b.emit("add", imag, straight))
-
-
-def _times(b: Builder, x: Parts, cosines: Expr, sines: Expr) -> Parts:
-    """``x · (cosines + i · sines)``, of what has both parts."""
-    assert x.imag is not None
-    real = b.emit("multiply", x.real, cosines)
-    real = b.emit("subtract", real, b.emit("multiply", x.imag, sines))
-    imag = b.emit("multiply", x.real, sines)
-    return Parts(real, b.emit("add", imag, b.emit("multiply", x.imag, cosines)))
-
-
-def _waves(
-    b: Builder, rows: Dim, columns: Dim, length: Dim, dtype: str, inverse: bool
-) -> tuple[Expr, Expr]:
-    """Cosines and sines of ``∓2π · row · column / length``; 0 in rows from `length` on."""
+def _waves(b: Builder, rows: Dim, columns: Dim, length: Dim, dtype: str, inverse: bool) -> Parts:
+    """``e^(∓2πi · row · column / length)``; 0 in rows from `length` on."""
     row, column = counted(b, rows, 0, 2), counted(b, columns, 1, 2)
     whole = number_of(b, length, "int64")
     place = b.emit("floor_mod", b.emit("multiply", row, column), whole)
@@ -155,8 +118,7 @@ def _waves(
         is_inside = b.emit("less", row, whole)
         zero = b.scalar(0, dtype)
         waves = [b.emit("where", is_inside, wave, zero) for wave in waves]
-    cosines, sines = waves
-    return cosines, sines
+    return Parts(*waves)
 
 
 def _cut(b: Builder, x: Expr, count: Dim) -> Expr:

@@ -1,33 +1,17 @@
-"""Tensors of complex numbers: of their real and imaginary parts, as no value of ours is complex.
+"""Arguments of nodes that are complex numbers, as parts.
 
-As a parameter or a result of ``main``, such a tensor is one of reals with a last axis of two: the
-parts, as ``torch.view_as_real`` shows the same memory.
+As a parameter or a result of ``main``, a complex tensor is one of reals with a last axis of
+two: the parts, as ``torch.view_as_real`` shows the same memory.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.building.builder import Builder, dtype_of
-from relax_egraph.frontends.building.fourier import Parts
+from relax_egraph.frontends.building.builder import dtype_of
+from relax_egraph.frontends.building.complex_parts import Parts, imaginary
 from relax_egraph.frontends.torch.node import Argument, Node
-from relax_egraph.ir.expr import Expr, ShapeExpr, Tuple
-
-
-def parted(b: Builder, whole: Expr) -> Parts:
-    """The parts of a tensor of reals whose last axis has them."""
-    real, imag = (b.emit("take", whole, b.scalar(k, "int64"), axis=-1) for k in range(2))
-    return Parts(real, imag)
-
-
-def joined(b: Builder, x: Parts) -> Expr:
-    """The parts of `x` along a new last axis."""
-    return b.emit("stack", Tuple((x.real, imaginary(b, x))), axis=-1)
-
-
-def imaginary(b: Builder, x: Parts) -> Expr:
-    """The imaginary part of `x`, which may be 0."""
-    return b.emit("zeros_like", x.real) if x.imag is None else x.imag
+from relax_egraph.ir.expr import Expr
 
 
 def operand(node: Node, name: str, dtype: str | None = None) -> Parts:
@@ -73,8 +57,3 @@ def of_part(node: Node, names: Sequence[str], which: str) -> Node:
 
     arguments = {n: chosen(v) if n in names else v for n, v in node.arguments.items()}
     return replace(node, arguments=arguments)
-
-
-def filled(node: Node, value: Expr) -> Expr:
-    """`value`, of rank 0, everywhere in the shape of the result."""
-    return node.emit("full", ShapeExpr(node.out_shape), value, dtype=node.out_dtype)

@@ -13,10 +13,9 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from relax_egraph.errors import ModelError, RelaxEgraphError
 from relax_egraph.frontends.building.builder import info_of
-from relax_egraph.frontends.building.fourier import Parts
+from relax_egraph.frontends.building.complex_parts import Parts, imaginary, joined, parted
 from relax_egraph.frontends.torch import operators as operators
 from relax_egraph.frontends.torch.checks import bind_size
-from relax_egraph.frontends.torch.complex_numbers import imaginary, joined, parted
 from relax_egraph.frontends.torch.node import Argument, Node
 from relax_egraph.frontends.torch.registry import complex_converter_of, converter_of
 from relax_egraph.frontends.torch.symbolic_numbers import number_of

@@ -9,7 +9,7 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 
-from relax_egraph.frontends.building.fourier import Parts
+from relax_egraph.frontends.building.complex_parts import Parts
 from relax_egraph.frontends.building.results import module_of
 from relax_egraph.frontends.probed import Probe, Probed
 from relax_egraph.frontends.torch.exported import Opened, inputs_of, open_program, weight_of

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from relax_egraph.frontends.building.fourier import Parts
+from relax_egraph.frontends.building.complex_parts import Parts
 from relax_egraph.frontends.building.registry import Registry
 from relax_egraph.ir.expr import Expr
 

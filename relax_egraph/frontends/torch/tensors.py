@@ -15,13 +15,14 @@ Array: TypeAlias = npt.NDArray[Any]
 QUANTIZED = "its tensor is quantized, needs its integers and scale: x.int_repr(), x.q_scale()"
 
 
-_PARTS = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
+PARTS = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
+"""The dtypes of complex numbers, with those of their parts."""
 
 
 def dtype_of(dtype: torch.dtype) -> str:
     """Our name of `dtype`, of complex ones that of their parts; raises `ModelError` for others."""
-    if dtype in _PARTS:
-        return _PARTS[dtype]
+    if dtype in PARTS:
+        return PARTS[dtype]
     name = str(dtype).removeprefix("torch.")
     if name.startswith(("qint", "quint")):
         raise ModelError(QUANTIZED)

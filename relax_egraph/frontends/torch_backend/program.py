@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 import relax_egraph as rx
-from relax_egraph.frontends.torch.tensors import array_of, tensor_of
+from relax_egraph.frontends.torch.tensors import PARTS, array_of, tensor_of
 from relax_egraph.frontends.torch_backend.layouts import Order
 from relax_egraph.frontends.torch_backend.traced import Joined, Known, Made, Output, Passed
 from relax_egraph.vm.executable import Executable
@@ -51,7 +51,7 @@ class Program:
 
 _numpy, _from_numpy = torch.Tensor.numpy, torch.from_numpy
 _Plain = torch.Tensor
-_OTHERS = frozenset((torch.bfloat16, torch.complex32, torch.complex64, torch.complex128))
+_OTHERS = frozenset((torch.bfloat16, *PARTS))
 """Dtypes that numpy has not, or that the machine takes by their parts."""
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import fx
 
 from relax_egraph.errors import ModelError
-from relax_egraph.frontends.building.fourier import Parts
+from relax_egraph.frontends.building.complex_parts import Parts
 from relax_egraph.frontends.building.results import module_of
 from relax_egraph.frontends.torch.graph import Graph
 from relax_egraph.frontends.torch.symbols import Symbols

@@ -3,8 +3,8 @@
 from relax_egraph.errors import ModelError
 from relax_egraph.frontends.building import fourier
 from relax_egraph.frontends.building.builder import dtype_of, info_of
+from relax_egraph.frontends.building.complex_parts import Parts, joined, parted
 from relax_egraph.frontends.building.dim_tensors import number_of
-from relax_egraph.frontends.building.fourier import Parts
 from relax_egraph.frontends.building.positions import counted
 from relax_egraph.frontends.onnx.node import Node
 from relax_egraph.frontends.onnx.operators.positions import extent_of
@@ -84,8 +84,7 @@ def transformed(
     else:
         count = dims.add(dims.floordiv(length, 2), 1) if onesided else length
         made = fourier.transformed(node, parts, length, count=count, inverse=inverse)
-        assert made.imag is not None
-        out = node.emit("stack", Tuple((made.real, made.imag)), axis=-1)
+        out = joined(node, made)
     if inverse:
         out = node.emit("divide", out, number_of(node, length, wide))
     return node.cast(out, dtype_of(x))
@@ -96,9 +95,9 @@ def _parts(node: Node, x: Expr) -> Parts:
     count = _shape(x)[-1]
     if count not in (1, 2):
         raise ModelError(f"its numbers have {dims.text(count)} parts, need 1 or 2")
-    return Parts(
-        *(node.emit("take", x, node.scalar(k, "int64"), axis=-1) for k in range(int(count)))
-    )
+    if count == 2:
+        return parted(node, x)
+    return Parts(node.emit("take", x, node.scalar(0, "int64"), axis=-1))
 
 
 def _shape(x: Expr) -> tuple[Dim, ...]:

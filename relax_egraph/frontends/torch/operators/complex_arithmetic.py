@@ -1,15 +1,14 @@
 """Arithmetic of complex numbers by their parts; an operand may be a tensor of reals or a number."""
 
 from relax_egraph.frontends.building.builder import dtype_of
-from relax_egraph.frontends.building.fourier import Parts
-from relax_egraph.frontends.torch.complex_numbers import (
-    as_complex,
+from relax_egraph.frontends.building.complex_parts import (
+    Parts,
     imaginary,
     joined,
-    operand,
-    part_dtype,
     parted,
+    product,
 )
+from relax_egraph.frontends.torch.complex_numbers import as_complex, operand, part_dtype
 from relax_egraph.frontends.torch.node import Node
 from relax_egraph.frontends.torch.operators.special import hypotenuse
 from relax_egraph.frontends.torch.registry import converts_complex
@@ -84,7 +83,7 @@ def add(node: Node) -> Parts:
     x, y = operand(node, "self"), operand(node, "other")
     alpha = node.arguments.get("alpha", 1)
     if alpha != 1:
-        y = _times(node, y, as_complex(node, alpha, node.out_dtype))
+        y = product(node, y, as_complex(node, alpha, node.out_dtype))
     if ".rsub." in node.op:
         x, y = y, x
     name = "add" if ".add." in node.op else "subtract"
@@ -99,51 +98,37 @@ def add(node: Node) -> Parts:
 @converts_complex("aten.mul.Tensor", "aten.mul.Scalar")
 def multiply(node: Node) -> Parts:
     """``self · other``."""
-    return _times(node, operand(node, "self"), operand(node, "other"))
+    return product(node, operand(node, "self"), operand(node, "other"))
 
 
 @converts_complex("aten.square.default")
 def square(node: Node) -> Parts:
     """``self · self``."""
     x = operand(node, "self")
-    return _times(node, x, x)
+    return product(node, x, x)
 
 
 @converts_complex("aten.mm.default", "aten.bmm.default", "aten.matmul.default")
-def product(node: Node) -> Parts:
+def matrix_product(node: Node) -> Parts:
     """A product of matrices, or of stacks of matrices."""
     left, right = (operand(node, name) for name in node.arguments)
-    return _times(node, left, right, "matmul")
+    return product(node, left, right, "matmul")
 
 
 @converts_complex("aten.addmm.default", "aten.baddbmm.default")
 def added_product(node: Node) -> Parts:
     """``beta · self + alpha · (matrix product)``."""
     left, right = (n for n in node.arguments if n not in ("self", "beta", "alpha"))
-    whole = _times(node, operand(node, left), operand(node, right), "matmul")
+    whole = product(node, operand(node, left), operand(node, right), "matmul")
     if node.arguments["alpha"] != 1:
-        whole = _times(node, whole, operand(node, "alpha"))
+        whole = product(node, whole, operand(node, "alpha"))
     if node.arguments["beta"] == 0:
         return whole
     bias = operand(node, "self")
     if node.arguments["beta"] != 1:
-        bias = _times(node, bias, operand(node, "beta"))
+        bias = product(node, bias, operand(node, "beta"))
     imag = node.emit("add", imaginary(node, whole), imaginary(node, bias))
     return Parts(node.emit("add", whole.real, bias.real), imag)
-
-
-def _times(node: Node, x: Parts, y: Parts, name: str = "multiply") -> Parts:
-    """The product of `x` and `y` by the operator `name`, elementwise or of matrices."""
-
-    def times(a: Expr, b: Expr) -> Expr:
-        return node.emit(name, a, b)
-
-    if y.imag is None:
-        return Parts(times(x.real, y.real), None if x.imag is None else times(x.imag, y.real))
-    if x.imag is None:
-        return Parts(times(x.real, y.real), times(x.real, y.imag))
-    real = node.emit("subtract", times(x.real, y.real), times(x.imag, y.imag))
-    return Parts(real, node.emit("add", times(x.real, y.imag), times(x.imag, y.real)))
 
 
 @converts_complex("aten.div.Tensor", "aten.div.Scalar")
@@ -172,7 +157,7 @@ def _quotient(node: Node, x: Parts, y: Parts) -> Parts:
     assert small.imag is not None
     squares = (node.emit("square", part) for part in (small.real, small.imag))
     conjugated = Parts(small.real, node.emit("negative", small.imag))
-    return over(over(_times(node, x, conjugated), node.emit("add", *squares)), scale)
+    return over(over(product(node, x, conjugated), node.emit("add", *squares)), scale)
 
 
 # --- functions --------------------------------------------------------------------------
@@ -197,7 +182,7 @@ def power(node: Node) -> Parts:
     if isinstance(given, int | float) and given in range(9):
         return _whole_power(node, x, int(given))
     exponent, zero = operand(node, "exponent"), node.scalar(0, node.out_dtype)
-    found = _exp(node, _times(node, exponent, _log(node, x)))
+    found = _exp(node, product(node, exponent, _log(node, x)))
     is_zero = node.emit("equal", _magnitude(node, x), zero)
     is_zero = node.emit("logical_and", is_zero, node.emit("greater", exponent.real, zero))
     return Parts(*(node.emit("where", is_zero, zero, p) for p in _both(node, found)))
@@ -209,8 +194,8 @@ def _whole_power(node: Node, x: Parts, exponent: int) -> Parts:
     if exponent == 1:
         return x
     half = _whole_power(node, x, exponent // 2)
-    squared = _times(node, half, half)
-    return _times(node, squared, x) if exponent % 2 else squared
+    squared = product(node, half, half)
+    return product(node, squared, x) if exponent % 2 else squared
 
 
 @converts_complex("aten.sgn.default")

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relax_egraph.frontends.building.fourier import Parts
-from relax_egraph.frontends.torch.complex_numbers import filled, of_part, operand
+from relax_egraph.frontends.building.complex_parts import Parts, each
+from relax_egraph.frontends.torch.complex_numbers import of_part, operand
 from relax_egraph.frontends.torch.node import Node
+from relax_egraph.frontends.torch.operators.creation import filled
 from relax_egraph.frontends.torch.registry import Result, converter_of, converts_complex
 from relax_egraph.ir.expr import Expr
 
@@ -71,7 +72,7 @@ def full(node: Node) -> Parts:
     """One number everywhere."""
     value = operand(node, _WHOLE[node.op])
     zero = node.scalar(0, node.out_dtype)
-    return Parts(filled(node, value.real), filled(node, value.imag or zero))
+    return each(Parts(value.real, value.imag or zero), lambda part: filled(node, part))
 
 
 @converts_complex("aten._to_copy.default", "prims.convert_element_type.default")

@@ -16,7 +16,7 @@ from relax_egraph.ir.expr import Expr, ShapeExpr
 def full(node: Node) -> Expr:
     """One value everywhere."""
     name = "value" if ".fill." in node.op else "fill_value"
-    return _filled(node, node.operand(name, node.out_dtype))
+    return filled(node, node.operand(name, node.out_dtype))
 
 
 @converts("aten.scalar_tensor.default")
@@ -35,10 +35,11 @@ def scalar_tensor(node: Node) -> Expr:
 )
 def empty(node: Node) -> Expr:
     """Elements that mean nothing: zeros."""
-    return _filled(node, node.scalar(0, node.out_dtype))
+    return filled(node, node.scalar(0, node.out_dtype))
 
 
-def _filled(node: Node, value: Expr) -> Expr:
+def filled(node: Node, value: Expr) -> Expr:
+    """`value`, of rank 0, everywhere in the shape of the result."""
     return node.emit("full", ShapeExpr(node.out_shape), value, dtype=node.out_dtype)
 
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 
 from relax_egraph.frontends.building import fourier
+from relax_egraph.frontends.building.complex_parts import Parts, each
 from relax_egraph.frontends.building.dim_tensors import number_of
-from relax_egraph.frontends.building.fourier import Parts, each
 from relax_egraph.frontends.torch.complex_numbers import operand
 from relax_egraph.frontends.torch.node import Node, normalized
 from relax_egraph.frontends.torch.registry import converts_complex
