@@ -28,7 +28,6 @@ class Bounded:
     """A worker for calls, until `seconds` from now."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
         self._end = monotonic() + seconds
         self._pool = Pool(1, _begin)
 

@@ -10,6 +10,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, is_literal
 from relax_egraph.egraph.rulebook.reader import read
 from relax_egraph.errors import SaturationError
+from relax_egraph.prove.prove import prove
 from relax_egraph.rules import Rules
 from relax_egraph.verify.check import check_rules
 from relax_egraph.verify.group import Group
@@ -89,12 +90,11 @@ def _proved(status: Status, candidate: Candidate, seed: int) -> Status:
 
 
 def _proof(candidate: Candidate, status: Status) -> str:
-    try:
-        from relax_egraph.prove.prove import prove
-    except ModuleNotFoundError:
-        return "not tried: a proof needs z3"
     book = _book(candidate, status.guard, status.float_class)
-    return str(prove(book.checked[0], book)).partition(": ")[2]
+    try:
+        return str(prove(book.checked[0], book)).partition(": ")[2]
+    except ModuleNotFoundError as missing:
+        return f"not proven: {missing}"
 
 
 def is_wrong(candidate: Candidate, fast_math: bool = False, seed: int = 0) -> bool:

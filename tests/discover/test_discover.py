@@ -1,5 +1,6 @@
 """Rules are found over chosen operators: few, sound, and none that follows from the others."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from relax_egraph.discover.journal import Journal
 from relax_egraph.discover.run import Discovery, Search, discover
 from relax_egraph.discover.status import is_wrong, status_of
 from relax_egraph.discover.terms import Apply, Literal, Number, Term, Variable
+from relax_egraph.prove import solver
 from relax_egraph.verify.file_tests.cases import read_tests
 from relax_egraph.verify.file_tests.run import run_test
 
@@ -141,6 +143,17 @@ def test_a_found_rule_says_what_is_proven_of_it() -> None:
     doubled = Candidate(Apply("R.negative", (Apply("R.negative", (X,)),)), X, (0, 1), 0.0)
 
     assert status_of(doubled).proof == "proven for all extents, operands of the ranks 0, 1, 2, 3, 4"
+
+
+def test_without_z3_a_found_rule_is_checked_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "z3", None)
+    solver.z3.cache_clear()
+    summed = Candidate(Apply("R.add", (X, Y)), Apply("R.add", (Y, X)), (0, 1), 0.0)
+
+    status = status_of(summed)
+
+    assert status.is_rule
+    assert status.proof == "not proven: proofs need z3: pip install relax-egraph[prove]"
 
 
 def test_a_run_within_no_time_says_why_it_ended() -> None:
