@@ -14,6 +14,7 @@ from relax_egraph.egraph.rulebook.forms import (
     atoms,
     form_of,
     is_literal,
+    substituted,
     variables,
     written,
 )
@@ -34,7 +35,9 @@ _TYPE = ("shape-of", "dtype-of", "rank-of", "numel-of")
 def arranged(facts: Sequence[Tree], own: frozenset[str]) -> tuple[Tree, ...]:
     """`facts`, in order; two names of one shape are one, if only facts use them (`own`)."""
     same = _same(facts, own)
-    replaced = {written(f): f for f in (_replaced(f, same) for f in facts) if not _is_of_itself(f)}
+    replaced = {
+        written(f): f for f in (substituted(f, same) for f in facts) if not _is_of_itself(f)
+    }
     kept = [*replaced.values()]
     made = {
         written(name): variables([term])
@@ -123,7 +126,7 @@ def with_lists(facts: Sequence[Tree], own: frozenset[str]) -> tuple[Tree, ...]:
             for k, x in _element(f, name)
             if written(x) != written(elements[k])
         ]
-        return with_lists([*(_put(f, name, every) for f in said), *left], own)
+        return with_lists([*(substituted(f, {name: every}) for f in said), *left], own)
     return tuple(facts)
 
 
@@ -146,12 +149,6 @@ def _element(fact: Tree, name: str) -> Iterator[tuple[int, Tree]]:
                         yield int(k), one
                 case _:
                     pass
-
-
-def _put(tree: Tree, name: str, value: Tree) -> Tree:
-    if isinstance(tree, Atom):
-        return value if tree.text == name else tree
-    return Form(tuple(_put(t, name, value) for t in tree.items), tree.start, tree.end)
 
 
 def _equation(fact: Tree) -> tuple[Atom | None, Form | None]:
@@ -177,22 +174,16 @@ def _is_of_itself(fact: Tree) -> bool:
     return name.text in variables([term])
 
 
-def _same(facts: Sequence[Tree], own: frozenset[str]) -> Mapping[str, str]:
+def _same(facts: Sequence[Tree], own: frozenset[str]) -> Mapping[str, Tree]:
     """For variables that are the shape (or the like) of one value, the first of them."""
-    first: dict[str, str] = {}
-    same: dict[str, str] = {}
-    named = [(n.text, written(t)) for n, t in map(_equation, facts) if n and t and t.head in _TYPE]
-    for name, term in sorted(named, key=lambda pair: pair[0] in own):
+    first: dict[str, Atom] = {}
+    same: dict[str, Tree] = {}
+    named = [(n, written(t)) for n, t in map(_equation, facts) if n and t and t.head in _TYPE]
+    for name, term in sorted(named, key=lambda pair: pair[0].text in own):
         known = first.setdefault(term, name)
-        if known != name and name in own:
-            same.setdefault(name, known)
+        if known.text != name.text and name.text in own:
+            same.setdefault(name.text, known)
     return same
-
-
-def _replaced(tree: Tree, by: Mapping[str, str]) -> Tree:
-    if isinstance(tree, Atom):
-        return Atom(by[tree.text], tree.start) if tree.text in by else tree
-    return Form(tuple(_replaced(t, by) for t in tree.items), tree.start, tree.end)
 
 
 def _circular(name: Atom | None, term: Form | None, made: Mapping[str, set[str]]) -> str:

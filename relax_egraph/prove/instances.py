@@ -87,17 +87,15 @@ def rank_of_images(direction: Direction) -> int:
 def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     """The dtypes that operands are tried with: a float stands for all, unless dtypes matter."""
     names = {h for t in trees for h in heads(t)}
-    text = " ".join(map(written, trees))
     if "dtype-holds" in names:
         return DTYPES
     applied = {h for h in names if h.startswith("R.")}
     if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
         return ("float64",)
-    floats = floats_of(text)
     if "count-matches" in names:
         return DTYPES
     return (
-        *floats,
+        *_floats(" ".join(map(written, trees))),
         "int32",
         "uint32",
         "bool",
@@ -110,11 +108,11 @@ def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     )
 
 
-def floats_of(text: str) -> tuple[str, ...]:
+def _floats(text: str) -> tuple[str, ...]:
     """The floats that a rule says, and one that it does not."""
-    floats = [d for d in ("float64", "float32", "float16", "bfloat16") if f'"{d}"' in text]
-    others = [d for d in ("float64", "float32", "float16", "bfloat16") if d not in floats]
-    return (*others[:1], *floats)
+    every = ("float64", "float32", "float16", "bfloat16")
+    said = [d for d in every if f'"{d}"' in text]
+    return (*[d for d in every if d not in said][:1], *said)
 
 
 _MOVES = frozenset(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, variables, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, variables, written
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove import finite, reals, specials
 from relax_egraph.prove.attributes import Open
@@ -91,7 +91,7 @@ class Showing:
             case "=", (a, b):
                 self.equal(self.value(a), self.value(b), fact)
             case "is-float", (a,):
-                self.holds(is_float(m.value(Form((Atom("dtype-of", 0), a), 0, 0))), fact)
+                self.holds(is_float(m.value(form_of("dtype-of", a))), fact)
             case "dim-equal", (a, b):
                 self.equal(m.value(a), m.value(b), fact)
             case "dim-ge", (a, b):

@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -114,6 +114,13 @@ def written(tree: Tree) -> str:
     if isinstance(tree, Atom):
         return tree.text
     return f"({' '.join(map(written, tree.items))})"
+
+
+def substituted(tree: Tree, by: Mapping[str, Tree]) -> Tree:
+    """`tree` with other trees in place of the atoms whose texts `by` has."""
+    if isinstance(tree, Atom):
+        return by.get(tree.text, tree)
+    return replace(tree, items=tuple(substituted(item, by) for item in tree.items))
 
 
 def form_of(*items: Tree | str, at: int = 0) -> Form:
