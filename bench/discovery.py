@@ -220,10 +220,9 @@ def _operators(equation: Candidate) -> set[str]:
 
 
 def searched(
-    families: Sequence[str], size: int, seconds: float
+    stated: Sequence[Candidate], families: Sequence[str], size: int, seconds: float
 ) -> Iterator[tuple[Search, list[Found]]]:
     """Each search, where `families` are left out of the book, with the rules that it finds."""
-    stated = [w.equation for w in wanted(families) if w.equation]
     kept = tuple(name for name in rules.FAMILIES if name not in families)
     for how in searches(stated, size):
         how = replace(how, families=kept, seconds=seconds, fast_math=True)
@@ -255,11 +254,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=120.0, help="the most of a search")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    each = list(searched(options.families, options.size, options.seconds))
+    read = list(wanted(options.families))
+    equations = [rule.equation for rule in read if rule.equation is not None]
+    each = list(searched(equations, options.families, options.size, options.seconds))
     found = {str(f.candidate): f for _, some in each for f in some}.values()
     taken = _cpu()
     table: dict[str, dict[str, str]] = {}
-    for rule in wanted(options.families):
+    for rule in read:
         if rule.equation is None:
             outcome = f"no equation of terms: {rule.reason}"
         elif _again(rule.equation, each):
