@@ -1,8 +1,9 @@
 """Which ranks and dtypes an operand may have beside the operands before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
@@ -53,34 +54,75 @@ class Beside:
             return dtypes[:1]
         if self.op.name in ("concat", "stack") and self.known:
             return [dtype_of(self.known[0])]
-        return [d for d in dtypes if self.accepts(TensorStructInfo(None, d, -1))]
+        infos = [TensorStructInfo(None, d, -1) for d in dtypes]
+        return [d for d, known in zip(dtypes, self.accept(infos), strict=True) if known]
 
     def of_rank(self, ranks: Sequence[int]) -> Sequence[int]:
         """The `ranks` that the operator accepts."""
         if self.op is None or (self.op.name in ("concat", "stack") and self.known):
             known = self.rank
             return ranks if known is None else [r for r in ranks if r == known]
-        return [r for r in ranks if self.accepts(TensorStructInfo(None, None, r))]
+        infos = [TensorStructInfo(None, None, r) for r in ranks]
+        return [r for r, known in zip(ranks, self.accept(infos), strict=True) if known]
 
-    def accepts(self, info: TensorStructInfo) -> bool:
-        """Whether the operator does not refuse such an operand, whatever the others are."""
-        op = self.op
-        if op is not None and op.name in ON_IMAGES:
-            return info.ndim in (-1, len(ON_IMAGES[op.name].letters))
-        if op is None or not self.assumed:
-            return True
-        operands = (*self.known[: self.place], info, *self.known[self.place + 1 :])
+    def accept(self, infos: Sequence[TensorStructInfo]) -> tuple[bool, ...]:
+        """Of which operands the operator, and those around it, do not refuse all others."""
+        asked = self.links, tuple(infos)
         try:
-            result = result_of(op, operands, self.attrs)
+            return _accept(*asked)
+        except TypeError:  # an attribute is a list
+            return _accept.__wrapped__(*asked)
+
+    @property
+    def links(self) -> "tuple[Link, ...]":
+        """The applications on whose types it depends: this one, and those around it."""
+        if self.op is None or not (self.assumed or self.op.name in ON_IMAGES):
+            return ()
+        applied = application(self.op, self.known, self.attrs)
+        outer = self.around.links if self.around is not None else ()
+        return (Link(self.op, self.place, applied), *outer)
+
+
+class Application(NamedTuple):
+    """The struct-info rule of an operator, the types of its operands, and its attributes."""
+
+    rule: Callable[..., StructInfo]
+    infos: tuple[Any, ...]
+    attrs: tuple[tuple[str, Any], ...]
+
+
+class Link(NamedTuple):
+    """An operator whose operand at `place` is asked for; it may not be known how it is applied."""
+
+    op: Op
+    place: int
+    applied: Application | None
+
+
+@lru_cache(1 << 14)
+def _accept(links: Sequence[Link], infos: Sequence[TensorStructInfo]) -> tuple[bool, ...]:
+    return tuple(_accepts(links, info) for info in infos)
+
+
+def _accepts(links: Sequence[Link], info: TensorStructInfo) -> bool:
+    for op, place, applied in links:
+        if op.name in ON_IMAGES:
+            return info.ndim in (-1, len(ON_IMAGES[op.name].letters))
+        if applied is None:
+            return True
+        infos = (*applied.infos[:place], info, *applied.infos[place + 1 :])
+        try:
+            result = result_of(applied._replace(infos=infos))
         except IllTyped:
             return False
-        if self.around is None or not isinstance(result, TensorStructInfo):
+        if not isinstance(result, TensorStructInfo):
             return True
-        return self.around.accepts(TensorStructInfo(None, result.dtype, result.ndim))
+        info = TensorStructInfo(None, result.dtype, result.ndim)
+    return True
 
 
-def result_of(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> StructInfo | None:
-    """The result for operands of such ranks and dtypes, if that is known; raises `IllTyped`."""
+def application(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> Application | None:
+    """How an operator is applied to `known` and operands of any type, if that is known."""
     kinds = [o.kind for o in op.operands]
     if set(attrs) != {a.name for a in op.attrs} or op.name in ON_IMAGES:
         return None
@@ -88,9 +130,15 @@ def result_of(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> StructI
         return None
     infos = [_info(v, kind) for v, kind in zip(known, kinds, strict=False)]
     infos += [_OF_KIND.get(kind, _ANY) for kind in kinds[len(infos) : op.required]]
+    plain = ((k, plain_attribute(v)) for k, v in attrs.items())
+    return Application(op.rule, tuple(infos), tuple(plain))
+
+
+def result_of(applied: Application) -> StructInfo | None:
+    """The type of a result, if it is known; raises `IllTyped`."""
     try:
         with recording():
-            return op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
+            return applied.rule(*applied.infos, **dict(applied.attrs))
     except IllTyped:
         raise
     except TypeError:  # an attribute is a symbol

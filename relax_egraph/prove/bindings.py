@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal
@@ -250,18 +251,20 @@ def is_tensor(tree: Form, lists: set[str]) -> bool:
     return is_term(tree) or (isinstance(of, Atom) and of.text in lists)
 
 
-def forms_of(tree: Tree) -> list[Form]:
+@lru_cache(1 << 12)
+def forms_of(tree: Tree) -> tuple[Form, ...]:
     """All applications in a term."""
     if isinstance(tree, Atom):
-        return []
-    return [tree, *(f for item in tree.items for f in forms_of(item))]
+        return ()
+    return (tree, *(f for item in tree.items for f in forms_of(item)))
 
 
-def lists_in(tree: Tree) -> set[str]:
+@lru_cache(1 << 12)
+def lists_in(tree: Tree) -> frozenset[str]:
     """The variables in `tree` that are lists of tensors."""
     names = set[str]()
     for form in forms_of(tree):
         items = form.items[1:]
         if form.head in ("R.concat", "R.stack", "R.meshgrid") and isinstance(items[0], Atom):
             names.add(items[0].text)
-    return names
+    return frozenset(names)

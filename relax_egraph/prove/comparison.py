@@ -20,6 +20,7 @@ from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Part, Result, Uniform, Value, dtype_of, shape_of
 from relax_egraph.prove.pointwise import Pointwise
 from relax_egraph.prove.polynomial import Index, Polynomial, of_dim, variable
+from relax_egraph.prove.questions import Instance, recorded
 from relax_egraph.prove.reading import Reader, Undecided
 from relax_egraph.prove.reals import is_computed
 from relax_egraph.prove.signs import Signs
@@ -68,6 +69,15 @@ class Comparing:
         positive = (c.high.factor for c in matching.numbers if c.is_positive)
         reader.positive = frozenset(f.key for f in positive if f is not None)
         return Elements(reader)
+
+    def record(self) -> None:
+        """Add the instance to what is recorded of a proof."""
+        if (record := recorded()) is None:
+            return
+        values = sorted(self.matching.values.items())
+        operands = {name: str(v.info) for name, v in values if isinstance(v, Leaf)}
+        assumed = tuple(c.key for c in self.matching.extents.conditions)
+        record.instances.append(Instance(operands, assumed, (*dict.fromkeys(self.bijections),)))
 
     def bounds(self) -> list[Assumption]:
         """What is assumed of the elements of operands."""

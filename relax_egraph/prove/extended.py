@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from relax_egraph.prove.solver import z3
+from relax_egraph.prove.questions import z3
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from relax_egraph.prove import reads
+from relax_egraph.prove.questions import ask, z3
 from relax_egraph.prove.reals import Comparison
-from relax_egraph.prove.solver import z3
 from relax_egraph.prove.specials import EFFORT, TESTS, Assumptions, Specials, Untold
 from relax_egraph.prove.sums import Applied, Counted, Folded, Read, Sum, factors_in
 
@@ -30,10 +30,8 @@ def is_finite(a: Sum, assumed: Assumptions) -> bool:
             into.assume(c)
     except Untold:
         return False
-    solver = z3().Solver()
-    solver.set("rlimit", EFFORT)
-    solver.add(*into.assumed, *into.integers.known, z3().Not(value.nan), value.sign != 0)
-    return solver.check() == z3().unsat
+    infinite = (z3().Not(value.nan), value.sign != 0)
+    return ask((*into.assumed, *into.integers.known, *infinite), EFFORT) == "impossible"
 
 
 def is_number(a: Sum, numbers: Sequence[Comparison]) -> bool:

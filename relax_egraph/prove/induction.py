@@ -5,7 +5,7 @@ adds one of which the meaning holds, then it holds of every row: a proof may ass
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from relax_egraph.egraph.rulebook.book import RuleBook
@@ -25,6 +25,7 @@ from relax_egraph.prove.instances import (
     inlined,
     rank_of_images,
 )
+from relax_egraph.prove.questions import Record, recorded, recording
 from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.showing import Showing
 from relax_egraph.prove.typing import IllFormed
@@ -46,6 +47,7 @@ class Shown:
     missing: str = ""
     uses: tuple[str, ...] = ()
     ranks: int = STEPS[0][0]
+    record: Record = field(default_factory=Record)
 
 
 def shown(names: Iterable[str], book: RuleBook, exact: bool) -> list[Shown]:
@@ -68,9 +70,11 @@ def _shown(name: str, book: RuleBook, exact: bool) -> Shown:
         return Shown(name, obstacle)
     uses: dict[str, None] = {}
     ranks = STEPS[0][0]
+    whole = Record()
     for maker, row in makers_of(book).of[name]:
         try:
-            used, most = _step(maker, row, meaning, book, exact)
+            with recording() as record:
+                used, most = _step(maker, row, meaning, book, exact)
         except TooSlow:
             return Shown(name, f"{maker.name}: it has too many general instances", (*uses,))
         except (NotProven, IllFormed, NotExpressible, Open, Recursive, Unbound) as reason:
@@ -78,9 +82,10 @@ def _shown(name: str, book: RuleBook, exact: bool) -> Shown:
         except UNFORESEEN as problem:
             reason = f"the proof ends in {type(problem).__name__}: {problem}"
             return Shown(name, f"{maker.name}: {reason}", (*uses,))
+        whole.add(record)
         uses |= dict.fromkeys(used)
         ranks = min(ranks, most)
-    return Shown(name, "", (*uses,), ranks)
+    return Shown(name, "", (*uses,), ranks, whole)
 
 
 def _step(
@@ -100,7 +105,9 @@ def _step(
     ]
     ways = unfolded(maker, book)
     least = rank_of_images(maker)
+    record = recorded() or Record()
     for ranks, steps in STEPS:
+        record.clear()
         effort, most = Effort(steps), max(ranks, least)
         try:
             if sum(_forms(way, goals, columns, exact, most, effort) for way in ways):
@@ -127,7 +134,9 @@ def _forms(
     def run(choices: Choices) -> bool:
         effort.spend(1)
         matching = general(way.facts, terms, choices, dtypes, ranks, effort, lambda m: m)
-        _any(Showing(matching, Comparing(matching, effort, exact)), goals, columns)
+        comparing = Comparing(matching, effort, exact)
+        _any(Showing(matching, comparing), goals, columns)
+        comparing.record()
         return True
 
     return sum(filter(None, runs(run)))

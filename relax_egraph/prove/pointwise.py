@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from relax_egraph.prove.equality import Equality
+from relax_egraph.prove.questions import ask, z3
 from relax_egraph.prove.reals import Comparison
-from relax_egraph.prove.solver import z3
 from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.translation import Assumption, Translation, Unknown, Wraps
 
@@ -44,14 +44,9 @@ class Pointwise:
         x, y = into.value(a, dtype), into.value(b, dtype)
         for c in self.numbers:
             into.assume_comparison(c)
-        solver = z3().Solver()
-        solver.set("rlimit", EFFORT)
-        solver.add(*map(into.integers.condition, self.equality.solver.assumed))
-        solver.add(*into.integers.known, *into.assumed, x != y)
-        proven = solver.check() == z3().unsat
-        if proven:
-            self.equality.solver.queries.append(solver.to_smt2())
-        return proven
+        where = [into.integers.condition(c) for c in self.equality.solver.assumed]
+        terms = (*where, *into.integers.known, *into.assumed, x != y)
+        return ask(terms, EFFORT) == "impossible"
 
     def within(self, number: Sum, dtype: str) -> bool:
         """Whether a number of a rule is proven to be within the range of an integer dtype."""
@@ -65,7 +60,5 @@ class Pointwise:
         for c in self.numbers:
             into.assume_comparison(c)
         limits = np.iinfo(dtype)
-        solver = z3().Solver()
-        solver.set("rlimit", EFFORT)
-        solver.add(*into.assumed, z3().Or(x < int(limits.min), x > int(limits.max)))
-        return solver.check() == z3().unsat
+        outside = z3().Or(x < int(limits.min), x > int(limits.max))
+        return ask((*into.assumed, outside), EFFORT) == "impossible"

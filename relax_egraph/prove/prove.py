@@ -21,6 +21,7 @@ from relax_egraph.prove.instances import (
 )
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Value, shape_of
+from relax_egraph.prove.questions import Record, recorded
 from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, Unfolded, unfolded
@@ -42,7 +43,9 @@ def prove(rule: Rule, book: RuleBook) -> Verdict:
     begin = process_time()
     verdict = None
     least = max((rank_of_images(d) for d in rule.directions), default=0)
+    record = recorded() or Record()
     for ranks, steps in RANKS:
+        record.clear()
         try:
             verdict = _prove(rule, book, max(ranks, least), Effort(steps))
         except TooSlow:
@@ -59,6 +62,9 @@ def prove(rule: Rule, book: RuleBook) -> Verdict:
 def _resting(verdict: Verdict, book: RuleBook) -> Verdict:
     """A proof that assumes meanings: it is one if these are shown, of operands of these ranks."""
     rests_on = shown(verdict.meanings, book, verdict.rule.float_class == "exact")
+    if record := recorded():
+        for meaning in rests_on:
+            record.add(meaning.record)
     for meaning in rests_on:
         if meaning.missing:
             reason = f"the meaning of {meaning.name} is not shown of {meaning.missing}"
@@ -116,6 +122,7 @@ def _prove_way(
             comparing.require(where, condition)
         for left, right in made:
             comparing.compare(left, right)
+        comparing.record()
         counts.queries += comparing.solver.count
         operands = (v for v in matching.values.values() if isinstance(v, Leaf))
         counts.ranks |= {len(shape_of(v)) for v in operands}

@@ -1,10 +1,8 @@
-"""The door to z3: whether conditions on integers follow from what is assumed."""
+"""Whether conditions on integers follow from what is assumed."""
 
 import math
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 from relax_egraph.prove.conditions import (
@@ -27,31 +25,18 @@ from relax_egraph.prove.polynomial import (
     Variable,
     key_of,
 )
+from relax_egraph.prove.questions import ask, z3
 
 EFFORT = 200_000
 """The steps for one question, in the solver's measure; beyond them nothing is proven."""
 
 
-@lru_cache(1)
-def z3() -> Any:
-    """The module z3; raises ``ModuleNotFoundError`` with the way to install it."""
-    try:
-        return import_module("z3")
-    except ModuleNotFoundError:
-        message = "proofs need z3: pip install relax-egraph[prove]"
-        raise ModuleNotFoundError(message, name="z3") from None
-
-
 class Solver:
-    """What is assumed of integers, and questions about it.
-
-    `queries` are the questions that were answered as proven, each as SMT-LIB text.
-    """
+    """What is assumed of integers, and questions about it."""
 
     def __init__(self, effort: Effort) -> None:
         self.effort = effort
         self.assumed: list[Condition] = []
-        self.queries: list[str] = []
         self.count = 0
         self.answers: dict[str, bool] = {}
 
@@ -88,15 +73,9 @@ class Solver:
         """Whether the solver finds that not all of `conditions` hold."""
         self.effort.spend(QUERY)
         into = Integers()
-        solver = z3().Solver()
-        solver.set("rlimit", EFFORT)
         terms = [into.condition(c) for c in conditions]
-        solver.add(*terms, *into.known)
         self.count += 1
-        proven = solver.check() == z3().unsat
-        if proven:
-            self.queries.append(solver.to_smt2())
-        return proven
+        return ask((*terms, *into.known), EFFORT) == "impossible"
 
 
 def _is_plain(c: Condition) -> bool:

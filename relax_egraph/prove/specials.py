@@ -25,8 +25,9 @@ from relax_egraph.prove.extended import (
     truth,
 )
 from relax_egraph.prove.functions import CONSTANTS
+from relax_egraph.prove.questions import ask, z3
 from relax_egraph.prove.reals import Comparison
-from relax_egraph.prove.solver import Integers, z3
+from relax_egraph.prove.solver import Integers
 from relax_egraph.prove.sums import (
     Applied,
     Counted,
@@ -101,11 +102,8 @@ def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions, *, valued: bool = Fa
     elif valued:
         ordinary = z3().And(*(z3().And(z3().Not(k.nan), k.sign == 0) for k in into.operands))
         same = z3().And(same, z3().Or(ordinary, x.nan, x.sign != 0, x.real == y.real))
-    solver = z3().Solver()
-    solver.set("rlimit", EFFORT)
-    solver.add(*into.assumed, *into.integers.known, z3().Not(same))
-    answer = solver.check()
-    return True if answer == z3().unsat else False if answer == z3().sat else None
+    answer = ask((*into.assumed, *into.integers.known, z3().Not(same)), EFFORT)
+    return None if answer == "unknown" else answer == "impossible"
 
 
 class Specials:

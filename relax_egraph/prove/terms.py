@@ -16,7 +16,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStruct
 from relax_egraph.prove import functions, reals
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import Open, values_of
-from relax_egraph.prove.beside import UNMADE, Beside, result_of
+from relax_egraph.prove.beside import UNMADE, Beside, application, result_of
 from relax_egraph.prove.bindings import Function, Unbound
 from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.meanings import BLIND, MEANINGS
@@ -222,7 +222,8 @@ class Terms(Operands):
     def may_accept(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `Impossible` if an operator refuses the operands that are made."""
         try:
-            result_of(op, operands, attrs)
+            if applied := application(op, operands, attrs):
+                result_of(applied)
         except IllTyped:
             raise Impossible from None
 

@@ -15,8 +15,9 @@ import numpy as np
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.functions import CONSTANTS
+from relax_egraph.prove.questions import z3
 from relax_egraph.prove.reals import Comparison
-from relax_egraph.prove.solver import Integers, z3
+from relax_egraph.prove.solver import Integers
 from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Read, Sum, Term
 
 Assumption = tuple[str, str, Sum]

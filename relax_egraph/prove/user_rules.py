@@ -1,14 +1,14 @@
 """Proofs of a user's rule files beside the rule book, for ``relax_egraph.rules.prove``."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
-from relax_egraph.prove.prove import prove
-from relax_egraph.prove.refutation import refuted
-from relax_egraph.prove.solver import z3
+from relax_egraph.prove.certificate import Certificate
+from relax_egraph.prove.kept import certificate
+from relax_egraph.prove.questions import z3
 from relax_egraph.prove.verdict import Verdict as Verdict
 from relax_egraph.verify.selection import selected
 
@@ -39,11 +39,16 @@ def prove_rules(
     book: RuleBook, some: Sequence[Rule], progress: Progress | None = None
 ) -> tuple[Verdict, ...]:
     """The verdicts on `some` rules of `book`; raises ``ModuleNotFoundError`` without z3."""
+    return tuple(made.verdict for made in certificates(book, some, progress))
+
+
+def certificates(
+    book: RuleBook, some: Sequence[Rule], progress: Progress | None = None
+) -> Iterator[Certificate]:
+    """The certificates of `some` rules of `book`; raises ``ModuleNotFoundError`` without z3."""
     z3()
-    verdicts: list[Verdict] = []
     for rule in some:
-        verdict = prove(rule, book)
-        verdicts.append(refuted(verdict, book) or verdict)
+        made = certificate(rule, book)
         if progress is not None:
-            progress(verdicts[-1])
-    return tuple(verdicts)
+            progress(made.verdict)
+        yield made

@@ -1,23 +1,23 @@
 """Mutants of rules: each states a little less than a true rule, or something else."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf
 from random import Random
 from typing import Literal, TypeAlias
 
-from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import (
     Atom,
     Form,
     Tree,
     is_literal,
-    premises_in,
+    premises_of,
     written,
 )
 from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.egraph.rulebook.weaker import everywhere, looser, replaced, with_item, without
 from relax_egraph.errors import RuleError
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.check import check_rules
@@ -46,7 +46,7 @@ _COMMUTES = (
     *("+", "*", "min", "max", "DimAdd", "DimMul", "union", "set", "let"),
 )
 
-_LOOSER = {"<": "<=", ">": ">="}
+_BOOK = RuleBook.default(fast_math=True, bounded=True)
 
 _RESULT = 2
 """The part of each kind of rule that it creates."""
@@ -69,17 +69,9 @@ class Mutant:
         """The name of the mutant."""
         return f"{self.rule.name}-mutant"
 
-    @property
-    def text(self) -> str:
-        """The mutant as text of a rule file."""
-        rule = self.rule
-        options = f':ruleset {rule.ruleset} :name "{self.name}"'
-        return f"; float: {rule.float_class}\n{written(self.form)[:-1]} {options})"
-
     def book(self) -> RuleBook:
         """The book with the mutant in place of its rule; raises `RuleError` if it is invalid."""
-        mutant_rules = rules.Rules((("mutant.egg", self.text),))
-        return RuleBook.default([mutant_rules], [self.rule.name], fast_math=True, bounded=True)
+        return replaced(_BOOK, self.rule, self.form, self.name)
 
     def verdict(self, cases: Iterable[Case], seed: int = 0) -> Verdict:
         """The verdict on the mutant, with the trials of its rule."""
@@ -119,40 +111,15 @@ _Change: TypeAlias = tuple[str, Tree]
 
 
 def _changed(form: Form) -> Iterator[tuple[Kind, str, Form]]:
-    premises = premises_in(form)
-    if premises is not None:
-        at = form.items.index(premises)
-        for change, fewer in _dropped(premises):
-            yield "premise dropped", change, _with(form, at, fewer)
-        for change, other in _everywhere(premises, _looser):
-            yield "premise loosened", change, _with(form, at, other)
+    premises = premises_of(form)
+    for number, premise in enumerate(premises):
+        yield "premise dropped", f"without {written(premise)}", without(form, number)
+    for number in range(len(premises)):
+        for change, changed in looser(form, number):
+            yield "premise loosened", change, changed
     result = form.items[_RESULT]
-    for change, other in (*_everywhere(result, _other), *_exchanged(result)):
-        yield "result changed", change, _with(form, _RESULT, other)
-
-
-def _with(form: Form, at: int, item: Tree) -> Form:
-    return replace(form, items=(*form.items[:at], item, *form.items[at + 1 :]))
-
-
-def _dropped(premises: Form) -> Iterator[_Change]:
-    for at, item in enumerate(premises.items):
-        fewer = (*premises.items[:at], *premises.items[at + 1 :])
-        yield f"without {written(item)}", replace(premises, items=fewer)
-
-
-def _everywhere(tree: Tree, change: Callable[[Tree], Iterator[_Change]]) -> Iterator[_Change]:
-    """`tree` with one `change`, at any place within it."""
-    yield from change(tree)
-    if isinstance(tree, Form):
-        for at, item in enumerate(tree.items):
-            for what, other in _everywhere(item, change):
-                yield what, _with(tree, at, other)
-
-
-def _looser(tree: Tree) -> Iterator[_Change]:
-    if isinstance(tree, Form) and tree.head in _LOOSER:
-        yield _change(tree, _with(tree, 0, _atom(tree, _LOOSER[tree.head])))
+    for change, other in (*everywhere(result, _other), *_exchanged(result)):
+        yield "result changed", change, with_item(form, _RESULT, other)
 
 
 def _other(tree: Tree) -> Iterator[_Change]:
@@ -211,7 +178,3 @@ def _renamed(tree: Tree, names: dict[str, str]) -> Tree:
 
 def _change(tree: Tree, other: Tree) -> _Change:
     return f"{written(other)} for {written(tree)}", other
-
-
-def _atom(like: Form, text: str) -> Atom:
-    return Atom(text, like.start)

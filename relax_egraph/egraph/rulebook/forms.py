@@ -55,6 +55,10 @@ class Form:
         first = self.items[0] if self.items else None
         return first.text if isinstance(first, Atom) else ""
 
+    def __hash__(self) -> int:
+        """The hash of its place: quick, and few forms of one place differ."""
+        return hash((self.start, self.end, len(self.items), self.head))
+
 
 Tree: TypeAlias = Atom | Form
 

@@ -1,0 +1,68 @@
+"""Proofs that are kept in the cache: one that depends on nothing that changed is read from there.
+
+A verdict depends on the rule, on the rules that deduce its premises, on the whole book where it may
+rest on a stated meaning, on the definitions of operators, on the prover, and on z3.  Beside
+functions and operators of the user, whose Python code may change, nothing is kept.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import version
+
+from relax_egraph.base.sources import sources_in
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.forms import written
+from relax_egraph.egraph.rulebook.rule import Rule, Statement
+from relax_egraph.lower.jit.object_cache import default_cache, digest
+from relax_egraph.prove.certificate import Certificate, certificate_of, certified, data_of
+from relax_egraph.verify.instances.makers import makers_of, needed
+
+_FOLDERS = ("egraph", "ir", "lower/legalize", "prove", "tir", "verify")
+"""The folders of sources that proofs depend on."""
+
+_LIBRARIES = ("z3-solver", "sympy", "numpy")
+
+
+def certificate(rule: Rule, book: RuleBook) -> Certificate:
+    """The certificate of a rule: from the cache, or else of a proof, which is kept."""
+    stored, prover = default_cache(), prover_version()
+    foreign = book.operators.own or any(source.functions for source in book.user)
+    if stored.folder is None or prover is None or foreign:
+        return certified(rule, book)
+    key = digest("proof", prover, *_premises(rule, book))
+    if (entry := stored.get(key)) is not None:
+        try:
+            return certificate_of(json.loads(zlib.decompress(entry)), rule)
+        except (KeyError, TypeError, ValueError, zlib.error):
+            pass  # the entry is of no such certificate
+    made = certified(rule, book)
+    stored.put(key, zlib.compress(json.dumps(data_of(made)).encode()))
+    stored.trim()
+    return made
+
+
+def _premises(rule: Rule, book: RuleBook) -> list[str]:
+    """The texts of all rules and declarations on which a verdict depends."""
+    some: Iterable[Rule | Statement] = needed(rule, makers_of(book))
+    read = {head for r in some for d in r.directions for head in d.reads}
+    declared = [str(book.declarations[head]) for head in sorted(read & book.declarations.keys())]
+    if read & book.meanings.keys():  # each rule that adds a row is a step of an induction
+        some = book.reading.entries
+    return [*declared, _text(rule), *map(_text, some)]
+
+
+def _text(entry: Rule | Statement) -> str:
+    if isinstance(entry, Statement):
+        return written(entry.form)
+    return f"{entry.name} {entry.float_class} {written(entry.form)}"
+
+
+@cache
+def prover_version() -> str | None:
+    """A name for the sources that prove; ``None`` where they are no files, or being edited."""
+    sources = sources_in(_FOLDERS)
+    if sources is None:
+        return None
+    return digest(*(f"{name} {version(name)}" for name in _LIBRARIES), *sources)
