@@ -1,7 +1,7 @@
 """Exhaustive choices: a function runs again for every combination of choices that it makes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -14,12 +14,21 @@ class Impossible(Exception):
 class Choices:
     """The choices of one run, by label: those of `made`, and the first option of each other one.
 
-    `open` are the labels that this run chose first, each with the number of its options.
+    `open` are the labels that this run chose first, each with the number of its options.  What
+    follows from the choices so far may be noted as `known`: runs that differ in later choices begin
+    with it.
     """
 
-    def __init__(self, made: Mapping[str, int]) -> None:
+    def __init__(self, made: Mapping[str, int], known: Any = None) -> None:
         self.made = dict(made)
         self.open: list[tuple[str, int]] = []
+        self.known = known
+        self.notes: list[tuple[int, Any]] = [(0, known)]
+
+    def note(self, known: Any) -> None:
+        """Note what follows from the choices so far."""
+        self.known = known
+        self.notes.append((len(self.open), known))
 
     def of(self, label: str, options: Sequence[T]) -> T:
         """One of `options`; raises `Impossible` if there is none."""
@@ -51,14 +60,15 @@ def runs(function: Callable[[Choices], R]) -> Iterator[R | None]:
 
     The function makes the same choices when the choices before are the same.
     """
-    todo: list[dict[str, int]] = [{}]
+    todo: list[tuple[dict[str, int], Any]] = [({}, None)]
     while todo:
-        before = todo.pop()
-        choices = Choices(before)
+        before, known = todo.pop()
+        choices = Choices(before, known)
         try:
             yield function(choices)
         except Impossible:
             yield None
-        for label, count in choices.open:
-            todo += [{**before, label: other} for other in range(1, count)]
+        for place, (label, count) in enumerate(choices.open):
+            known = next(k for at, k in reversed(choices.notes) if at <= place)
+            todo += [({**before, label: other}, known) for other in range(1, count)]
             before = {**before, label: 0}

@@ -41,7 +41,7 @@ def general(
     make: Callable[[Matching], T],
 ) -> T:
     """What `make` makes, of `terms`, of the general instance of `facts` with these choices."""
-    solved: dict[str, Dim] = {}
+    solved: dict[str, Dim] = choices.known or {}
     for _ in range(MOST_SOLVED):
         effort.spend(1)
         extents = Extents(choices, dict(solved))
@@ -54,6 +54,7 @@ def general(
             return make(matching)
         except Again:
             solved = extents.solved
+            choices.note(solved)
         except IllTyped as problem:
             raise IllFormed(str(problem)) from None
     raise NotProven("its extents depend on each other")

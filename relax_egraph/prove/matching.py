@@ -71,7 +71,10 @@ class Matching(Terms):
             case "dim-ge":
                 self.extents.at_least(*self.several(fact.items[1:]))
             case "dim-divides":
-                self.extents.divides(*self.several(fact.items[1:]))
+                divisor, size = self.several(fact.items[1:])
+                if divisor == 0:
+                    raise Impossible  # nothing is a multiple of it
+                self.extents.divides(divisor, size)
             case "is-number":
                 if self.is_unmade(fact.items[1]):
                     raise Unbound(fact.head)
