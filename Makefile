@@ -49,7 +49,7 @@ fuzz: .venv/installed
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 prove: .venv/installed
-	$(BIN)/relax-egraph rules prove --all
+	$(BIN)/python -m docs.proofs
 
 lint: .venv/lint
 	$(BIN)/ruff check .

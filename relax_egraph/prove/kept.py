@@ -1,20 +1,19 @@
 """Proofs that are kept in the cache: one that depends on nothing that changed is read from there.
 
-A verdict depends on the rule, on the rules that deduce its premises, on the whole book where it may
-rest on a stated meaning, on the definitions of operators, on the prover, and on z3.  Beside
-functions and operators of the user, whose Python code may change, nothing is kept.
+A verdict depends on the rule, on the rules that deduce its premises and what these are stated to
+mean, on the definitions of operators, on the prover, and on z3.  Beside functions and operators of
+the user, whose Python code may change, nothing is kept.
 """
 
 import json
 import zlib
-from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 
 from relax_egraph.base.sources import sources_in
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import written
-from relax_egraph.egraph.rulebook.rule import Rule, Statement
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.lower.jit.object_cache import default_cache, digest
 from relax_egraph.prove.certificate import Certificate, certificate_of, certified, data_of
 from relax_egraph.verify.instances.makers import makers_of, needed
@@ -31,7 +30,7 @@ def certificate(rule: Rule, book: RuleBook) -> Certificate:
     foreign = book.operators.own or any(source.functions for source in book.user)
     if stored.folder is None or prover is None or foreign:
         return certified(rule, book)
-    key = digest("proof", prover, *_premises(rule, book))
+    key = digest("proof", prover, stated(rule, book))
     if (entry := stored.get(key)) is not None:
         try:
             return certificate_of(json.loads(zlib.decompress(entry)), rule)
@@ -43,20 +42,17 @@ def certificate(rule: Rule, book: RuleBook) -> Certificate:
     return made
 
 
-def _premises(rule: Rule, book: RuleBook) -> list[str]:
-    """The texts of all rules and declarations on which a verdict depends."""
-    some: Iterable[Rule | Statement] = needed(rule, makers_of(book))
-    read = {head for r in some for d in r.directions for head in d.reads}
-    declared = [str(book.declarations[head]) for head in sorted(read & book.declarations.keys())]
-    if read & book.meanings.keys():  # each rule that adds a row is a step of an induction
-        some = book.reading.entries
-    return [*declared, _text(rule), *map(_text, some)]
-
-
-def _text(entry: Rule | Statement) -> str:
-    if isinstance(entry, Statement):
-        return written(entry.form)
-    return f"{entry.name} {entry.float_class} {written(entry.form)}"
+def stated(rule: Rule, book: RuleBook) -> str:
+    """A digest of all that rules and declarations state on which a verdict depends."""
+    some = needed(rule, makers_of(book))
+    heads = {head for r in some for d in r.directions for head in d.reads}
+    declared = [str(book.declarations[head]) for head in sorted(heads & book.declarations.keys())]
+    meanings = [book.meanings[head] for head in sorted(heads & book.meanings.keys())]
+    if any(meaning.constructors for meaning in meanings):  # no rule may equate two of their sort
+        some = book.rules
+    ways = [" ".join(map(written, way)) for meaning in meanings for way in meaning.ways]
+    texts = (f"{r.name} {r.float_class} {written(r.form)}" for r in (rule, *some))
+    return digest(*declared, *ways, *texts)
 
 
 @cache
