@@ -222,6 +222,20 @@ class Operands(Bindings, ABC):
             return dims.sub(-1, value)
         return value
 
+    def host_number(self, tree: Tree) -> Any:
+        """A number of the host; a dimension without a value is any whole number."""
+        match tree:
+            case Form(items=(Atom(text="Prim.dim"), Atom(text=name) as item, _)) if self.is_unmade(
+                item
+            ):
+                value = self.dim(item)
+                if self.choices.of(f"{name} is negative", (False, True)):
+                    value = dims.sub(-1, value)
+                self.bind(name, value)
+            case _:
+                pass
+        return self.value(tree)
+
     def dim(self, tree: Tree) -> dims.Dim:
         """An extent; a variable without a value is a symbol."""
         try:

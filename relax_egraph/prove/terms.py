@@ -215,7 +215,7 @@ class Terms(Lists):
                 case "shape":
                     operands[place] = self.shape(op, item, operands, attrs)
                 case _:
-                    operands[place] = self.value(item)
+                    operands[place] = self.host_number(item)
         self.attributes(op, tree.items[1 + count :], operands, attrs)
         return self.result(op, tuple(operands), {a.name: attrs[a.name] for a in op.attrs})
 
