@@ -39,6 +39,10 @@ def _arithmetic(kind: str, a: Sum, b: Sum, dtype: str) -> Sum:
                 return product(a, b)
             case "/" if is_float(dtype):
                 return functions.times(a, functions.inverse(b))
+            case "//" if not is_float(dtype) and b.number == 1:
+                return a
+            case "%" if not is_float(dtype) and _is_remainder("%", a, b, dtype):
+                return a
             case "max" | "min":
                 return extreme(kind, a, b, dtype)
             case _:
@@ -77,7 +81,15 @@ def _function(name: str, args: Sequence[Sum], dtype: str) -> Sum:
         return functions.FUNCTIONS[name](*args)
     if name in ("shift_left", "shift_right") and args[1].number == 0:
         return args[0]
+    if name == "truncmod" and _is_remainder(name, args[0], args[1], dtype):
+        return args[0]
     return apply(name, *args, dtype=kind_of(dtype))
+
+
+def _is_remainder(name: str, a: Sum, b: Sum, dtype: str) -> bool:
+    """Whether an integer is what a division by `b` leaves."""
+    f = a.factor
+    return isinstance(f, Applied) and (f.function, f.dtype, f.args[1:]) == (name, dtype, (b,))
 
 
 def _is_infinite(a: Sum, name: str) -> bool:

@@ -19,12 +19,20 @@ from relax_egraph.prove.nodes import (
 from relax_egraph.prove.typing import plain_attribute
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Whether the tensors in a list have one rank, and one dtype."""
+
+    rank: bool
+    dtype: bool
+
+
 @dataclass(frozen=True)
 class Beside:
     """The operands that are known when an operator's one at a `place` is made, others `UNMADE`.
 
     They are on the left side if `assumed`.  Without an operator it is an unknown elementwise
-    function.  The result is an operand of what is `around` it.
+    function.  The result is an operand of what is `around` it.  Tensors in a list are `alike`.
     """
 
     op: Op | None
@@ -34,6 +42,7 @@ class Beside:
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     expected: tuple[dims.Dim, ...] | None = None
     around: "Beside | None" = None
+    alike: Alike | None = None
 
     @property
     def shape(self) -> tuple[dims.Dim, ...] | None:
@@ -43,25 +52,22 @@ class Beside:
             return None
         return shape_of(tensors[0]) if tensors else self.expected
 
-    @property
-    def rank(self) -> int | None:
-        """The rank that a join needs."""
-        return len(shape_of(self.known[0])) if self.op is not None and self.known else None
-
     def accepted(self, dtypes: Sequence[str]) -> Sequence[str]:
         """The `dtypes` that the operator accepts; one stands for all beside an unknown function."""
         if self.op is None or self.op.name in ON_IMAGES:
             return dtypes[:1]
-        if self.op.name in ("concat", "stack") and self.known:
-            return [dtype_of(self.known[0])]
+        if self.alike is not None:
+            return [dtype_of(self.known[0])] if self.alike.dtype and self.known else dtypes
         infos = [TensorStructInfo(None, d, -1) for d in dtypes]
         return [d for d, known in zip(dtypes, self.accept(infos), strict=True) if known]
 
     def of_rank(self, ranks: Sequence[int]) -> Sequence[int]:
         """The `ranks` that the operator accepts."""
-        if self.op is None or (self.op.name in ("concat", "stack") and self.known):
-            known = self.rank
-            return ranks if known is None else [r for r in ranks if r == known]
+        if self.op is None:
+            return ranks
+        if self.alike is not None:
+            like = len(shape_of(self.known[0])) if self.alike.rank and self.known else None
+            return [r for r in ranks if like in (None, r)]
         infos = [TensorStructInfo(None, None, r) for r in ranks]
         return [r for r, known in zip(ranks, self.accept(infos), strict=True) if known]
 

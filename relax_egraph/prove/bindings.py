@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal, written
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
@@ -262,9 +262,10 @@ def forms_of(tree: Tree) -> tuple[Form, ...]:
 @lru_cache(1 << 12)
 def lists_in(tree: Tree) -> frozenset[str]:
     """The variables in `tree` that are lists of tensors."""
-    names = set[str]()
-    for form in forms_of(tree):
-        items = form.items[1:]
-        if form.head in ("R.concat", "R.stack", "R.meshgrid") and isinstance(items[0], Atom):
-            names.add(items[0].text)
-    return frozenset(names)
+    return frozenset(written(form.items[1]) for form in with_lists(tree))
+
+
+def with_lists(tree: Tree) -> list[Form]:
+    """The terms in `tree` whose operand is a variable that is a list of tensors."""
+    heads = ("R.concat", "R.stack", "R.meshgrid")
+    return [f for f in forms_of(tree) if f.head in heads and isinstance(f.items[1], Atom)]

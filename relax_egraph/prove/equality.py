@@ -17,6 +17,7 @@ from relax_egraph.prove.conditions import (
     negated,
 )
 from relax_egraph.prove.digits import position_of, replaced
+from relax_egraph.prove.points import without_points
 from relax_egraph.prove.polynomial import Index, Polynomial, variable
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import (
@@ -53,7 +54,7 @@ class Equality:
 
     def difference(self, a: Sum, b: Sum) -> Sum:
         """What is left of ``a - b`` when terms that cancel are taken away."""
-        left = self.uncancelled(add(a, scale(b, -1)))
+        left = self.uncancelled(without_points(add(a, scale(b, -1))))
         rest = self.tidy(left)
         return rest if rest.terms == left.terms else self.uncancelled(rest)
 
@@ -166,7 +167,7 @@ class Equality:
             return
         ours, theirs = _reads(t), _reads(u)
         free, count = {b.name: b for b in u.binders}, 0
-        seen = names_of_term(u) | free.keys()
+        seen = names_of_term(t) | names_of_term(u) | free.keys()
         for by in self.solved(list(t.binders), free, ours, theirs, {}):
             if not all(p.variables <= seen for p in by.values()):
                 continue

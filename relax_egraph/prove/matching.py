@@ -15,7 +15,7 @@ from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove import reals, sums
 from relax_egraph.prove.attributes import Open, values_of
-from relax_egraph.prove.bindings import Unbound, forms_of, lists_in
+from relax_egraph.prove.bindings import Unbound, forms_of, with_lists
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.nodes import (
     Value,
@@ -134,9 +134,10 @@ class Matching(Terms):
     def guess(self, facts: Sequence[Tree]) -> None:
         """Give a value to a variable that no fact gives one, or give up."""
         for fact in facts:
-            for name in lists_in(fact):
-                if name not in self.values:
-                    self.tensors(Atom(name, 0))
+            for form in with_lists(fact):
+                if self.is_open(form.items[1]):
+                    op = operators()[form.head[2:]].op
+                    self.tensors(form.items[1], op, form.items[2:])
                     return
         for fact in facts:
             for form in forms_of(fact):

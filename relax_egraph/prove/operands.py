@@ -7,7 +7,6 @@ from typing import Any
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal, written
-from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.op import Op
@@ -15,7 +14,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo
 from relax_egraph.prove import reals, sums
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.beside import Beside
-from relax_egraph.prove.bindings import Bindings, Unbound, forms_of, is_term, lists_in
+from relax_egraph.prove.bindings import Bindings, Unbound, forms_of, lists_in
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.layouts import ANY, ON_IMAGES
 from relax_egraph.prove.nodes import (
@@ -29,9 +28,6 @@ from relax_egraph.prove.typing import tensor_info
 
 NARROW = frozenset(("int8", "int16", "int64", "uint8", "uint16", "uint64"))
 """Dtypes that are tried with ranks 0 and 1: an element's formula has no rank in it."""
-
-MOST_PARTS = 3
-"""The most tensors in a list of unknown length."""
 
 
 @dataclass
@@ -199,53 +195,6 @@ class Operands(Bindings, ABC):
             return True
         return False
 
-    def tensors(self, item: Tree) -> tuple[Value, ...]:
-        """A list of tensors; one of unknown length has up to `MOST_PARTS`."""
-        if isinstance(item, Form) and item.head == "vec-of":
-            return self.parts(item.items[1:])
-        try:
-            return self.value(item)
-        except Unbound:
-            if not isinstance(item, Atom):
-                raise
-        count = self.choices.of(f"length of {item.text}", range(1, MOST_PARTS + 1))
-        self.lengths[item.text] = count
-        self.values[item.text] = self.parts([self.element(item.text, k) for k in range(count)])
-        return self.values[item.text]
-
-    def element(self, name: str, place: int) -> Tree:
-        """A tensor in a list: the term that a fact says it is, or an operand of the rule."""
-        for fact in self.facts:
-            if not isinstance(fact, Form) or fact.head != "=":
-                continue
-            for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
-                if not isinstance(b, Form) or b.head != "vec-get" or written(b.items[1]) != name:
-                    continue
-                made = is_term(a) or (
-                    isinstance(a, Atom)
-                    and a.text in self.defined
-                    and is_term(self.defined[a.text][0])
-                )
-                if made and self.place(b.items[2]) == place:
-                    return a
-        return Atom(f"{name}#{place}", 0)
-
-    def place(self, tree: Tree) -> Any:
-        """The value of a place in a list, if it has one yet."""
-        try:
-            return self.value(tree)
-        except Unbound:
-            return None
-
-    def parts(self, items: Sequence[Tree]) -> tuple[Value, ...]:
-        """Tensors that are joined: all have one rank and one dtype."""
-        values: list[Value] = []
-        for item in items:
-            values.append(
-                self.operand(item, Beside(operators()["concat"].op, values, len(values), True))
-            )
-        return tuple(values)
-
     def shape(self, op: Op, item: Tree, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """A shape, of any rank and extents."""
         try:
@@ -272,6 +221,20 @@ class Operands(Bindings, ABC):
         if op.name == "strided_slice" and self.choices.of(f"{name} is from the end", (False, True)):
             return dims.sub(-1, value)
         return value
+
+    def host_number(self, tree: Tree) -> Any:
+        """A number of the host; a dimension without a value is any whole number."""
+        match tree:
+            case Form(items=(Atom(text="Prim.dim"), Atom(text=name) as item, _)) if self.is_unmade(
+                item
+            ):
+                value = self.dim(item)
+                if self.choices.of(f"{name} is negative", (False, True)):
+                    value = dims.sub(-1, value)
+                self.bind(name, value)
+            case _:
+                pass
+        return self.value(tree)
 
     def dim(self, tree: Tree) -> dims.Dim:
         """An extent; a variable without a value is a symbol."""

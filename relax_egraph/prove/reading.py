@@ -115,6 +115,8 @@ class Reader:
         self, combine: str, dtype: str, extents: Sequence[Polynomial], at: Callable[[Indices], Sum]
     ) -> Sum:
         """The reduction of `at` over all positions in `extents`."""
+        if combine == "+" and any(e == polynomial.ZERO for e in extents):
+            return Sum()
         kind = f"{combine} of bool" if dtype == "bool" else combine
         if kind not in self.algebra.sums:
             return self.folded(combine, dtype, extents, at)

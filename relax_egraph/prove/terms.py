@@ -19,6 +19,7 @@ from relax_egraph.prove.attributes import Open, values_of
 from relax_egraph.prove.beside import UNMADE, Beside, application, result_of
 from relax_egraph.prove.bindings import Function, Unbound
 from relax_egraph.prove.choices import Impossible, Questions
+from relax_egraph.prove.lists import Lists
 from relax_egraph.prove.meanings import BLIND, MEANINGS
 from relax_egraph.prove.nodes import (
     Mapped,
@@ -30,7 +31,6 @@ from relax_egraph.prove.nodes import (
     key_of,
     shape_of,
 )
-from relax_egraph.prove.operands import Operands
 from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.typing import IllFormed, tensor_info
 from relax_egraph.verify.instances.primitives import Fails, compute, computes
@@ -38,7 +38,7 @@ from relax_egraph.verify.instances.query import literal_of
 
 
 @dataclass
-class Terms(Operands):
+class Terms(Lists):
     """Terms: operators, functions of rules, primitives."""
 
     def several(self, trees: Sequence[Tree]) -> list[Any]:
@@ -211,11 +211,11 @@ class Terms(Operands):
                     beside = Beside(op, operands, place, self.assumed, attrs, expected, around)
                     operands[place] = self.operand(item, beside)
                 case "tensors":
-                    operands[place] = self.tensors(item)
+                    operands[place] = self.tensors(item, op, tree.items[1 + count :])
                 case "shape":
                     operands[place] = self.shape(op, item, operands, attrs)
                 case _:
-                    operands[place] = self.value(item)
+                    operands[place] = self.host_number(item)
         self.attributes(op, tree.items[1 + count :], operands, attrs)
         return self.result(op, tuple(operands), {a.name: attrs[a.name] for a in op.attrs})
 

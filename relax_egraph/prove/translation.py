@@ -7,6 +7,7 @@ function without laws, is an unknown number, the same for equal operands.
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -106,6 +107,8 @@ class Translation:
                 return self.converted(self.any(f, f.dtype), f.dtype, dtype)
             case Counted(value) if is_float(dtype):
                 return z3().ToReal(self.integers.integer(value))
+            case Counted(value) if dtype == "int64" and not self.bits:
+                return self.integers.integer(value)
             case Applied(function, args, kind) if function in _TRUTHS or (
                 kind == "bool" and function in _BITWISE
             ):
@@ -235,6 +238,9 @@ class Translation:
             self.bound(f, made)
         if isinstance(f, Applied) and is_float(dtype):
             self.lawful(f, made)
+        elif isinstance(f, Applied) and dtype != "bool" and not self.bits:
+            with suppress(Unknown, Wraps):
+                self.of_integers(f, made, dtype)
         return made
 
     def symbol(self, f: Applied, dtype: str) -> Any:
@@ -261,6 +267,19 @@ class Translation:
                 self.assumed.append(made > 0)
             case "sqrt" | "abs":
                 self.assumed.append(made >= 0)
+            case _:
+                pass
+
+    def of_integers(self, f: Applied, made: Any, dtype: str) -> None:
+        """What is known of remainders of what is less, and of positions in another dtype."""
+        match f:
+            case Applied("truncmod", (a, b)):
+                x, y = self.value(a, dtype), self.value(b, dtype)
+                self.assumed.append(z3().Implies(z3().And(x >= 0, x < y), made == x))
+            case Applied(name, (Sum(factor=Counted(value)),)) if name == f"to {dtype}":
+                x, limits = self.integers.integer(value), np.iinfo(dtype)
+                inside = z3().And(x >= int(limits.min), x <= int(limits.max))
+                self.assumed.append(z3().Implies(inside, made == x))
             case _:
                 pass
 

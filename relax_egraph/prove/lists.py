@@ -1,0 +1,110 @@
+"""Lists of tensors: how many there are, and which ranks and dtypes each may have."""
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal, written
+from relax_egraph.ir.op import Op
+from relax_egraph.prove.beside import Alike, Beside
+from relax_egraph.prove.bindings import Unbound, is_term
+from relax_egraph.prove.nodes import Value
+from relax_egraph.prove.operands import Operands
+
+MOST_PARTS = 3
+"""The most tensors in a list of unknown length."""
+
+_JOIN = Alike(rank=True, dtype=True)
+_FLAT_JOIN = Alike(rank=False, dtype=True)
+_ALIKE: Mapping[str, Alike] = {"concat": _JOIN, "stack": _JOIN, "einsum": _FLAT_JOIN}
+"""What the tensors of a list have in common; of other operators, nothing."""
+
+
+@dataclass
+class Lists(Operands, ABC):
+    """Lists of tensors, as operands of joins and of other operators."""
+
+    def tensors(self, item: Tree, op: Op, attributes: Sequence[Tree]) -> tuple[Value, ...]:
+        """A list of tensors, the operand of `op`; one of unknown length has up to `MOST_PARTS`."""
+        if isinstance(item, Form) and item.head == "vec-of":
+            return self.parts(item.items[1:], op, attributes)
+        try:
+            return self.value(item)
+        except Unbound:
+            if not isinstance(item, Atom):
+                raise
+        lengths = self.stated_length(item.text) or range(1, MOST_PARTS + 1)
+        count = self.choices.of(f"length of {item.text}", lengths)
+        self.lengths[item.text] = count
+        elements = [self.element(item.text, k) for k in range(count)]
+        self.values[item.text] = self.parts(elements, op, attributes)
+        return self.values[item.text]
+
+    def stated_length(self, name: str) -> Sequence[int]:
+        """The length that a fact says a list has."""
+        for fact in self.facts:
+            match fact:
+                case Form(items=(Atom(text="="), Atom(text=text), Form() as form)) if (
+                    written(form) == f"(vec-length {name})" and text.isdecimal()
+                ):
+                    return (int(text),)
+                case _:
+                    pass
+        return ()
+
+    def element(self, name: str, place: int) -> Tree:
+        """A tensor in a list: the term that a fact says it is, or an operand of the rule."""
+        for fact in self.facts:
+            if not isinstance(fact, Form) or fact.head != "=":
+                continue
+            for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
+                if not isinstance(b, Form) or b.head != "vec-get" or written(b.items[1]) != name:
+                    continue
+                if (
+                    isinstance(a, Atom)
+                    and a.text in self.limits
+                    and self.place(b.items[2]) == place
+                ):
+                    self.limits[f"{name}#{place}"] = self.limits[a.text]
+                made = is_term(a) or (
+                    isinstance(a, Atom)
+                    and a.text in self.defined
+                    and is_term(self.defined[a.text][0])
+                )
+                if made and self.place(b.items[2]) == place:
+                    return a
+        return Atom(f"{name}#{place}", 0)
+
+    def place(self, tree: Tree) -> Any:
+        """The value of a place in a list, if it has one yet."""
+        try:
+            return self.value(tree)
+        except Unbound:
+            return None
+
+    def parts(self, items: Sequence[Tree], op: Op, attributes: Sequence[Tree]) -> tuple[Value, ...]:
+        """The tensors in a list."""
+        alike = _ALIKE.get(op.name, Alike(rank=False, dtype=False))
+        if op.name == "concat" and len(items) > 1 and self.is_flat(attributes[0]):
+            alike = _FLAT_JOIN
+        values: list[Value] = []
+        for item in items:
+            values.append(self.operand(item, Beside(op, values, len(values), True, alike=alike)))
+        return tuple(values)
+
+    def is_flat(self, axis: Tree) -> bool:
+        """Whether tensors, which may differ in rank then, are joined without an axis."""
+        if not isinstance(axis, Atom) or is_literal(axis.text) or axis.text in self.values:
+            return self.place(axis) == -1
+        if not self.choices.of(f"{axis.text} is no axis", (False, True)):
+            return False
+        self.bind(axis.text, -1)
+        for fact in self.facts:
+            names = [a.text for a in atoms(fact) if not is_literal(a.text)]
+            if isinstance(fact, Form) and fact.head in _COMPARISONS and set(names) == {axis.text}:
+                self.compared(fact.head, *map(self.value, fact.items[1:]))
+        return True
+
+
+_COMPARISONS = frozenset(("<", "<=", ">", ">=", "!="))
