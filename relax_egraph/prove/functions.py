@@ -36,8 +36,8 @@ _IRRATIONAL: Mapping[float, tuple[int, tuple[str, ...]]] = {
 }
 """Irrational numbers, as a multiple of constants, by the double that is nearest to them."""
 
-CONSTANTS = frozenset(name for _, names in _IRRATIONAL.values() for name in names)
-"""Positive real numbers."""
+CONSTANTS = {names[0]: x for x, (c, names) in _IRRATIONAL.items() if (c, len(names)) == (1, 1)}
+"""Positive real numbers, each with the double that is nearest to it."""
 
 
 def real(value: float) -> Sum:

@@ -26,6 +26,11 @@ from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, Unfolded, unfolded
 from relax_egraph.prove.verdict import Status, Verdict
+from relax_egraph.prove.witness import may_be_refuted, witness
+
+
+class Refuted(Exception):
+    """Both sides differ for the operands that the message shows."""
 
 
 @dataclass
@@ -89,7 +94,9 @@ def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
         for direction in rule.directions:
             for way in unfolded(direction, book):
                 counts.meanings |= dict.fromkeys(way.meanings)
-                _prove_way(direction, way, counts, ranks, effort)
+                _prove_way(direction, way, book, counts, ranks, effort)
+    except Refuted as example:
+        return verdict("refuted", str(example))
     except NotExpressible as reason:
         return verdict("not expressible", str(reason))
     except (NotProven, IllFormed) as reason:
@@ -104,8 +111,15 @@ def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
 
 
 def _prove_way(
-    direction: Direction, way: Unfolded, counts: Counts, ranks: int, effort: Effort
+    direction: Direction,
+    way: Unfolded,
+    book: RuleBook,
+    counts: Counts,
+    ranks: int,
+    effort: Effort,
 ) -> None:
+    stated = direction.rule.float_class
+    admits = may_be_refuted(direction.rule, way, book)
     pairs = equations_of(direction)
     terms = tuple(b for _, b in pairs)
     dtypes = dtypes_of([*way.facts, *(t for pair in pairs for t in pair)])
@@ -117,11 +131,17 @@ def _prove_way(
         effort.spend(1)
         matching, made = general(way.facts, terms, choices, dtypes, ranks, effort, make)
         counts.forms += 1
-        comparing = Comparing(matching, effort, direction.rule.float_class == "exact")
+        comparing = Comparing(matching, effort, stated == "exact")
         for where, condition in matching.typing.needed:
             comparing.require(where, condition)
         for left, right in made:
-            comparing.compare(left, right)
+            try:
+                comparing.compare(left, right)
+            except NotProven:
+                found = witness(matching, left, right, stated) if admits else None
+                if found is not None:
+                    raise Refuted(str(found)) from None
+                raise
         comparing.record()
         counts.queries += comparing.solver.count
         operands = (v for v in matching.values.values() if isinstance(v, Leaf))

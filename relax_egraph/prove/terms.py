@@ -13,7 +13,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
-from relax_egraph.prove import functions, reals
+from relax_egraph.prove import functions, reals, sums
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import Open, values_of
 from relax_egraph.prove.beside import UNMADE, Beside, application, result_of
@@ -255,6 +255,8 @@ class Terms(Lists):
         info = self.typing.of(op, operands, attrs, assumed=self.assumed)
         if isinstance(info, TensorStructInfo):
             info = tensor_info(info)
+        if op.name == "nn.batch_norm" and self.assumed:  # a variance is not negative
+            self.bounds.append(reals.Bound(operands[4], ">=", sums.NOTHING))
         return Result(op, operands, dict(attrs), info)
 
     def part(self, whole: Any, number: Tree) -> Value:

@@ -128,5 +128,7 @@ def test_a_refuted_rule_has_a_counterexample() -> None:
         progress=None,
     )
 
-    assert verdict.status == "refuted"
-    assert "R.subtract" in verdict.reason
+    assert (verdict.status, verdict.reason.splitlines()[:2]) == (
+        "refuted",
+        ['x = R.Tensor((), "float64")', 'y = R.Tensor((), "float64")'],
+    )

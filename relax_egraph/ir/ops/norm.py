@@ -135,8 +135,8 @@ def batch_norm(
 
     In training `m` and `v` are mean and variance over all axes but `axis`, and the moving ones
     become ``(1 - momentum) · moving + momentum · batch``; otherwise `m` and `v` are the moving
-    ones, which stay.  Without `scale` there is no `gamma` in the formula, without `center` no
-    `beta`.
+    ones, which stay.  A moving variance is not negative.  Without `scale` there is no `gamma` in
+    the formula, without `center` no `beta`.
     """
     parameters = {
         "gamma": gamma,
