@@ -73,13 +73,20 @@ class Mutant:
     def text(self) -> str:
         """The mutant as text of a rule file."""
         rule = self.rule
-        options = f':ruleset {rule.ruleset} :name "{self.name}"'
+        ruleset = f":ruleset {rule.ruleset} " * self.is_of_book
+        options = f'{ruleset}:name "{self.name}"'
         return f"; float: {rule.float_class}\n{written(self.form)[:-1]} {options})"
+
+    @property
+    def is_of_book(self) -> bool:
+        """Whether its rule is one of the book."""
+        return self.rule.ruleset in rules.FAMILIES
 
     def book(self) -> RuleBook:
         """The book with the mutant in place of its rule; raises `RuleError` if it is invalid."""
         mutant_rules = rules.Rules((("mutant.egg", self.text),))
-        return RuleBook.default([mutant_rules], [self.rule.name], fast_math=True, bounded=True)
+        without = [self.rule.name] * self.is_of_book
+        return RuleBook.default([mutant_rules], without, fast_math=True, bounded=True)
 
     def verdict(self, cases: Iterable[Case], seed: int = 0) -> Verdict:
         """The verdict on the mutant, with the trials of its rule."""
