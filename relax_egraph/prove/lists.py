@@ -61,12 +61,8 @@ class Lists(Operands, ABC):
             for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
                 if not isinstance(b, Form) or b.head != "vec-get" or written(b.items[1]) != name:
                     continue
-                if (
-                    isinstance(a, Atom)
-                    and a.text in self.limits
-                    and self.place(b.items[2]) == place
-                ):
-                    self.limits[f"{name}#{place}"] = self.limits[a.text]
+                if isinstance(a, Atom) and self.place(b.items[2]) == place:
+                    self.like(f"{name}#{place}", a.text)
                 made = is_term(a) or (
                     isinstance(a, Atom)
                     and a.text in self.defined
@@ -75,6 +71,13 @@ class Lists(Operands, ABC):
                 if made and self.place(b.items[2]) == place:
                     return a
         return Atom(f"{name}#{place}", 0)
+
+    def like(self, name: str, other: str) -> None:
+        """Note of one name of an operand what is known of the other."""
+        if other in self.limits:
+            self.limits[name] = self.limits[other]
+        if other in self.scalars:
+            self.scalars[name] = self.scalars[other]
 
     def place(self, tree: Tree) -> Any:
         """The value of a place in a list, if it has one yet."""

@@ -113,8 +113,7 @@ class Operands(Bindings, ABC):
             if beside is not None:
                 least = beside.of_rank(least)
             rank = self.choices.of(f"rank of {name} of {dtype}", least)
-            plain = "".join(c if c.isalnum() else "_" for c in name)
-            shape = tuple(self.extents.symbol(f"{plain}_{k}") for k in range(rank))
+            shape = tuple(self.extents.symbol(f"{identifier(name)}_{k}") for k in range(rank))
         info = TensorStructInfo(ShapeExpr(shape), dtype, len(shape))
         return self.uniform(name, Leaf(name, info))
 
@@ -156,13 +155,18 @@ class Operands(Bindings, ABC):
                 several = options()
                 if ANY in several and not self.is_inspected(item.text):
                     several = [o for o in several if o in ("", ANY)]
-                value = self.choices.of(f"attribute {item.text} {item.start}", several)
-                value = self.extents.of(value)
+                value = self.chosen(item, several)
                 if isinstance(value, Sum):
                     value = self.unknown_number(f"{item.text} {item.start}")
                 self.bind(item.text, value)
                 return value
             return self.listed(item, options)
+
+    def chosen(self, item: Tree, options: Sequence[Any]) -> Any:
+        """One of `options`, whose symbols are those of this attribute only."""
+        text = f"{written(item)} {item.start}"
+        value = self.choices.of(f"attribute {text}", options)
+        return self.extents.of(with_symbols_of(identifier(text), value))
 
     def is_inspected(self, name: str) -> bool:
         """Whether a fact looks at the order of axes that a variable says, or computes it."""
@@ -179,8 +183,7 @@ class Operands(Bindings, ABC):
         """A vector of which elements are open."""
         if item.head != "vec-of":
             raise Unbound(written(item))
-        value = self.choices.of(f"attribute {written(item)} {item.start}", options())
-        value = self.extents.of(value)
+        value = self.chosen(item, options())
         if len(value) != len(item.items) - 1:
             raise Impossible
         for tree, element in zip(item.items[1:], value, strict=True):
@@ -211,8 +214,8 @@ class Operands(Bindings, ABC):
         elif op.name == "broadcast_to":
             ranks = range(len(shape_of(operands[0])), self.ranks + 1)
         rank = self.choices.of(f"rank of {item.text}", ranks)
-        plain = "".join(c if c.isalnum() else "_" for c in item.text)
-        self.values[item.text] = tuple(self.position(op, f"{plain}_{k}") for k in range(rank))
+        name = identifier(item.text)
+        self.values[item.text] = tuple(self.position(op, f"{name}_{k}") for k in range(rank))
         return self.values[item.text]
 
     def position(self, op: Op, name: str) -> dims.Dim:
@@ -243,6 +246,20 @@ class Operands(Bindings, ABC):
         except Unbound:
             if not isinstance(tree, Atom):
                 raise
-            plain = "".join(c if c.isalnum() else "_" for c in tree.text)
-            self.bind(tree.text, self.extents.symbol(plain))
+            self.bind(tree.text, self.extents.symbol(identifier(tree.text)))
             return self.values[tree.text]
+
+
+def identifier(text: str) -> str:
+    """A part of the name of a symbol, other than that of any other text."""
+    return "".join(c if c.isalnum() else f"_{ord(c):x}_" for c in text)
+
+
+def with_symbols_of(name: str, value: Any) -> Any:
+    """An attribute, or a part of one, with symbols that have `name` in theirs."""
+    if isinstance(value, tuple):
+        parts: tuple[Any, ...] = value
+        return tuple(with_symbols_of(name, part) for part in parts)
+    if value is None or isinstance(value, Sum | str | float) or not dims.symbols(value):
+        return value
+    return dims.substitute(value, {s: dims.symbol(f"{s}_{name}") for s in dims.symbols(value)})

@@ -7,6 +7,7 @@ only steer the engine are left out, which assumes less.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TypeAlias
 
 from relax_egraph.egraph.rulebook.book import RuleBook
@@ -125,7 +126,20 @@ class _Unfolding:
         inner = tuple(fact for fact, _ in facts)
         own = frozenset(variables(inner) - self.outer)
         inner = with_floats(with_lists(with_numbers(inner), own))
-        yield Unfolded(arranged(inner, own) if meanings else inner, rules, meanings)
+        inner = arranged(inner, own) if meanings else inner
+        yield Unfolded(_with_names(inner), rules, meanings)
+
+
+def _with_names(facts: tuple[Tree, ...]) -> tuple[Tree, ...]:
+    """`facts` with a name for each ``_``, which may all be of different values."""
+    numbers = count()
+
+    def named(tree: Tree) -> Tree:
+        if isinstance(tree, Form):
+            return replace(tree, items=tuple(map(named, tree.items)))
+        return replace(tree, text=f"any-{next(numbers)}") if _is_any(tree) else tree
+
+    return tuple(map(named, facts))
 
 
 def _stated(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Source, Tree, premises_in, written
 from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.rules import FAMILIES
 
 _LOOSER = {"<": "<=", ">": ">="}
 
@@ -47,10 +48,11 @@ def with_item(form: Form, at: int, item: Tree) -> Form:
 
 def replaced(book: RuleBook, rule: Rule, form: Form, name: str) -> RuleBook:
     """`book` with a rule `name` of `form` in place of `rule`; raises `RuleError` if it is none."""
-    text = written(form)[:-1]
-    text = f'; float: {rule.float_class}\n{text} :ruleset {rule.ruleset} :name "{name}")'
+    ruleset = f":ruleset {rule.ruleset} " * (rule.ruleset in FAMILIES)
+    text = f'; float: {rule.float_class}\n{written(form)[:-1]} {ruleset}:name "{name}")'
+    without = {rule.name}.intersection(r.name for r in book.rules)
     user = (*book.user, Source(f"{name}.egg", text))
-    return replace(book, user=user, without=book.without | {rule.name})
+    return replace(book, user=user, without=book.without | without)
 
 
 def _looser(tree: Tree) -> Iterator[tuple[str, Tree]]:

@@ -1,0 +1,78 @@
+"""Rules of another optimizer, XLA: what is proven of each, and of each with a premise less.
+
+`tensorright/verdicts.txt` has a line for each rule; ``pytest --bless -m fuzz`` writes it.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from relax_egraph import rules
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.prove.prove import prove
+from relax_egraph.prove.user_rules import prove_rules
+from tests.support.rule_mutants import Mutant, is_rule, mutants_of
+
+pytest.importorskip("z3", reason="proofs need z3-solver")
+
+FOLDER = Path(__file__).parent / "tensorright"
+VERDICTS = FOLDER / "verdicts.txt"
+FILES = tuple((p.name, p.read_text("utf-8")) for p in sorted(FOLDER.glob("*.egg")))
+BOOK = RuleBook.default([rules.Rules(FILES)], fast_math=True, bounded=True)
+RULES = {rule.name: rule for rule in BOOK.rules if rule.name in BOOK.of_user}
+
+FAST = (
+    *("add-01", "sub-02", "sub-02-of-finite", "mul-03", "mul-08", "divmod-03", "divmod-05"),
+    *("max-01", "clamp-02", "compare-06", "compare-06-of-integers", "logical-09", "select-04"),
+    *("broadcast-03", "relabel-01", "reverse-03", "concat-03", "slice-01", "dyslice-06"),
+    *("reduce-01-of-some", "reduce-07", "dot-01", "dot-03", "dot-05/1", "conv-00"),
+)
+"""Rules of which each takes less than a second."""
+
+WEAKENED = ("sub-02-of-finite", "clamp-02", "reverse-01", "reverse-04", "relabel-02", "iota-01")
+"""Rules of which all that have a premise less take a few seconds."""
+
+
+def verdict_on(rule: Rule) -> str:
+    (verdict,) = prove_rules(BOOK, [rule])
+    return f"{rule.name}: {verdict.status}"
+
+
+def weakened(name: str) -> list[Mutant]:
+    return [m for m in mutants_of(RULES[name]) if m.kind != "result changed" and is_rule(m)]
+
+
+def proven(name: str) -> list[Mutant]:
+    some = ((m, replace(m.rule, form=m.form)) for m in weakened(name))
+    return [m for m, rule in some if prove(rule, BOOK).status == "proven"]
+
+
+def refuted(name: str) -> list[str]:
+    return [str(m) for m in proven(name) if m.verdict(()).counterexample is not None]
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_verdict_is_as_before(name: str) -> None:
+    assert verdict_on(RULES[name]) in VERDICTS.read_text("utf-8").splitlines()
+
+
+@pytest.mark.fuzz
+def test_all_verdicts_are_as_before(pytestconfig: pytest.Config) -> None:
+    text = "".join(f"{verdict_on(rule)}\n" for rule in RULES.values())
+
+    if pytestconfig.getoption("--bless"):
+        VERDICTS.write_text(text, "utf-8")
+    assert text == VERDICTS.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", WEAKENED)
+def test_no_proven_rule_with_a_premise_less_is_refuted(name: str) -> None:
+    assert refuted(name) == []
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", sorted(RULES.keys() - {*WEAKENED}))
+def test_no_proven_rule_of_all_with_a_premise_less_is_refuted(name: str) -> None:
+    assert refuted(name) == []
