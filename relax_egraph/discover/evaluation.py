@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from relax_egraph.discover.terms import Apply, Number, Term, Variable
+from relax_egraph.discover.terms import Apply, Number, Term, Variable, Vector, is_of_matrices
 from relax_egraph.discover.worlds import WORLDS, Array, World
 from relax_egraph.egraph.encoding.constructors import constructors
 from relax_egraph.egraph.node import Node
@@ -52,17 +52,21 @@ def values_of(term: Apply, values: Callable[[Term], Values]) -> Values:
 def node_of(term: Apply, world: World, operand: Callable[[Term], Any]) -> Node[Any]:
     """`term` in `world` as a node over the results of `operand`."""
     constructor = constructors()[term.head]
-    return constructor.node(
-        [
-            operand(arg) if param.sort == "Tensor" else world.attribute(arg)
-            for param, arg in zip(constructor.params, term.args, strict=True)
-        ]
-    )
+
+    def argument(sort: str, arg: Term) -> Any:
+        if sort == "Tensors" and isinstance(arg, Vector):
+            return tuple(map(operand, arg.items))
+        return operand(arg) if sort == "Tensor" else world.attribute(arg)
+
+    pairs = zip(constructor.params, term.args, strict=True)
+    return constructor.node([argument(param.sort, arg) for param, arg in pairs])
 
 
 def _value(term: Apply, world: World, k: int, values: Callable[[Term], Values]) -> Value | None:
+    if is_of_matrices(term) and len(world.shape) != _MATRIX:
+        return None
     node = node_of(term, world, lambda arg: values(arg)[k])
-    if any(child is None for child in node.children):
+    if None in node.children or None in node.operands:
         return None
     op = named(node.op)
     attrs = dict(node.attrs)
@@ -81,8 +85,14 @@ def _value(term: Apply, world: World, k: int, values: Callable[[Term], Values]) 
     return Value(info, elements)
 
 
+_MATRIX = 2
+"""The rank of a matrix."""
+
+
 def _argument(child: Any, sizes: Mapping[str, int]) -> Any:
     """A child of a node as an argument of the reference."""
+    if isinstance(child, tuple):
+        return tuple(_argument(each, sizes) for each in cast(tuple[Any, ...], child))
     if isinstance(child, ShapeStructInfo):
         return tuple(dims.evaluate(d, sizes) for d in child.values or ())
     return child.elements
