@@ -38,8 +38,9 @@ Progress = Callable[[str], object]
 class Search:
     """What is searched: terms over `operators` up to `size`, that `families` do not prove equal.
 
-    Terms have so many `variables`, `numbers`, and `axes` of matrices.  The run ends after `seconds`, or with so many
-    `terms`, which bounds its memory.  With `fast_math`, rules may be of float class ``fast``.
+    Terms have so many `variables`, `numbers`, and `axes` of matrices.  The run ends after
+    `seconds`, or with so many `terms`, which bounds its memory.  With `fast_math`, rules may be of
+    float class ``fast``.
     """
 
     operators: tuple[str, ...]

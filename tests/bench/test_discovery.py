@@ -1,6 +1,7 @@
 """The bench of discovery reads rules of the book as equations of terms."""
 
-from bench.discovery import searches, wanted
+from bench.discovery import searches
+from bench.stated import wanted
 from relax_egraph.discover.run import Search
 
 _FEW = "its sides have values in too few worlds"
