@@ -8,8 +8,6 @@ import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -17,8 +15,6 @@ from rich.table import Table
 
 import relax_egraph as rx
 from bench.census import census
-from bench.exports import texts
-from bench.exports.files import exported
 from bench.output import console
 from bench.torch import parts
 from bench.torch.zoo import zoo
@@ -46,16 +42,6 @@ def _of_zoo(name: str) -> Callable[[], rx.IRModule]:
     return _of_torch(lambda: (model.build(), model.tensors(model.sizes[0])))
 
 
-def _of_onnx(name: str) -> Callable[[], rx.IRModule]:
-    (network,) = (n for n in texts.ENCODERS if n.name == name)
-
-    def module() -> rx.IRModule:
-        with TemporaryDirectory() as folder:
-            return rx.from_onnx(exported(network, Path(folder)).path)
-
-    return module
-
-
 def programs() -> tuple[Program, ...]:
     """Networks by their names, and parts of networks."""
     rows = ("slice-of-unary", "slice-of-binary", "slice-of-matmul", "slice-of-layer-norm")
@@ -68,12 +54,11 @@ def programs() -> tuple[Program, ...]:
         "last four layers": (parts.last_layers, stacks),
         "low-rank adapters": (parts.adapters, adapters),
         "pool by attention": (parts.attention_pool, ("matmul-of-broadcast",)),
+        "rotary angles": (parts.rotary_angles, ("matmul-of-one-product",)),
         "gated cell": (parts.gated_cell, ("add-of-shares",)),
         "two losses": (parts.two_losses, ("add-of-means",)),
     }
     return (
-        Program("bert, of ONNX", _of_onnx("bert"), ("take-of-broadcast",)),
-        Program("llama", _of_zoo("llama"), ("matmul-of-one-product",)),
         Program("vit_b_16", _of_zoo("vit_b_16"), rows),
         *(Program(name, _of_torch(built), rules) for name, (built, rules) in of_torch.items()),
     )

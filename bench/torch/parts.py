@@ -41,8 +41,8 @@ def _text(name: str, **more: Any) -> tuple[nn.Module, Sequence[Tensor]]:
 def sound_classifier() -> Built:
     """wav2vec 2.0: all frames are projected, and their mean is classified."""
     (found,) = (n for n in media.SOUNDS if n.name == "wav2vec2")
-    network = _network("Wav2Vec2ForSequenceClassification", found.config, return_dict=False)
-    return network, [torch.randn(2, 8000)]
+    network = _network("Wav2Vec2ForSequenceClassification", found.config)
+    return _Function(lambda x, model: model(x).logits, model=network), [torch.randn(2, 8000)]
 
 
 def attention_with_sinks() -> Built:
@@ -111,6 +111,19 @@ def attention_pool() -> Built:
 
     pool: Any = AttentionPoolLatent(256, num_heads=4)
     return pool, [torch.randn(8, 64, 256)]
+
+
+def rotary_angles() -> Built:
+    """Queries turned by angles that are products of frequencies and positions, as in LLaMA."""
+    frequencies = (10000 ** (-torch.arange(0, 64, 2) / 64))[None, :, None]
+
+    def turned(q: Tensor, positions: Tensor) -> Tensor:
+        angles = (frequencies.expand(2, -1, 1) @ positions[:, None, :].float()).transpose(1, 2)
+        both = torch.cat((angles, angles), -1)[:, None]
+        first, second = q.chunk(2, -1)
+        return q * both.cos() + torch.cat((-second, first), -1) * both.sin()
+
+    return _Function(turned), [torch.randn(2, 8, 64, 64), torch.arange(64).repeat(2, 1)]
 
 
 def gated_cell() -> Built:
