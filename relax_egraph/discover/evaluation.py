@@ -24,6 +24,10 @@ _BITS, _ZERO = 30, 1e-9
 """The bits of a number that a fingerprint has, and the magnitude of numbers that it has as 0."""
 
 
+_MATRIX = 2
+"""The rank of a matrix, the highest of all worlds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """The struct info and the elements of a term in one world."""
@@ -46,7 +50,10 @@ def leaf_values(term: Variable | Number) -> Values:
 
 def values_of(term: Apply, values: Callable[[Term], Values]) -> Values:
     """The values of `term`, where `values` has those of its operands."""
-    return tuple(_value(term, w, k, values) for k, w in enumerate(WORLDS))
+    ranks = (_MATRIX,) if is_of_matrices(term) else range(_MATRIX + 1)
+    return tuple(
+        _value(term, w, k, values) if len(w.shape) in ranks else None for k, w in enumerate(WORLDS)
+    )
 
 
 def node_of(term: Apply, world: World, operand: Callable[[Term], Any]) -> Node[Any]:
@@ -63,8 +70,6 @@ def node_of(term: Apply, world: World, operand: Callable[[Term], Any]) -> Node[A
 
 
 def _value(term: Apply, world: World, k: int, values: Callable[[Term], Values]) -> Value | None:
-    if is_of_matrices(term) and len(world.shape) != _MATRIX:
-        return None
     node = node_of(term, world, lambda arg: values(arg)[k])
     if None in node.children or None in node.operands:
         return None
@@ -83,10 +88,6 @@ def _value(term: Apply, world: World, k: int, values: Callable[[Term], Values]) 
     if elements.size and not np.isfinite(elements).any():
         return None  # x / 0: equations of infinities are no rules
     return Value(info, elements)
-
-
-_MATRIX = 2
-"""The rank of a matrix."""
 
 
 def _argument(child: Any, sizes: Mapping[str, int]) -> Any:
