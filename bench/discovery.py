@@ -1,222 +1,74 @@
 """Rules of the book that `rules discover` finds again: of families that it is not given.
 
 Run from the top of the repository:
-``python -m bench.discovery [FAMILIES] [--size N] [--seconds S] [--json FILE]``.
+``python -m bench.discovery [FAMILIES] [--size N] [--seconds S] [--json FILE]``, or with ``--taso``.
 The rules of the families that terms can state are written as equations of terms.  Each set of
 operators in them is searched without the families.  A rule is found again if what stays of the book
-and the rules found prove it in all worlds.
+and the rules found prove it in all worlds.  With ``--taso``, the operators of TASO are searched
+without the book, and found equations are counted beside TASO's.
 """
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
+from bench.stated import wanted
 from relax_egraph import rules
 from relax_egraph.discover.candidates import Candidate
 from relax_egraph.discover.derivation import derived
-from relax_egraph.discover.evaluation import Values, leaf_values, values_of
 from relax_egraph.discover.run import Found, Search, discover
-from relax_egraph.discover.terms import (
-    Apply,
-    Literal,
-    Number,
-    ShapeOf,
-    Term,
-    Variable,
-    parts,
-    size_of,
-)
-from relax_egraph.discover.worlds import SORTS, TENSORS
-from relax_egraph.egraph.encoding.constructors import constructors
-from relax_egraph.egraph.rulebook.book import RuleBook
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
-from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.discover.terms import Apply, Number, Term, parts, size_of
 
 FAMILIES = ("canon", "algebra", "reductions", "shape")
 
-_APPLIED = {
-    "unary": "R.exp",
-    "binary": "R.add",
-    "reduction": "R.sum",
-    "additive": "R.add",
-    "linear-reduction": "R.sum",
-    "extreme-reduction": "R.max",
-}
-"""An operator for each relation that speaks of several."""
+TASO = Search(
+    ("R.add", "R.multiply", "R.matmul", "R.permute_dims", "R.nn.relu", "R.concat"),
+    3,
+    families=(),
+    variables=4,
+    axes=(0, 1),
+)
+"""The operators of TASO (Jia et al., SOSP 2019) that terms can have, and its sums and joins.
 
-_ASSUMED = ("is-float", "wanted", "!=", "source-index", "<", "is-scale")
-"""Premises that hold in all worlds, or that only steer the engine."""
-
-
-class _Beyond(Exception):
-    """Terms cannot state a rule."""
-
-
-@dataclass(slots=True)
-class _Reader:
-    """Reads the trees of a direction as terms: what its premises say of variables is in them."""
-
-    direction: Direction
-    equal: dict[str, Tree]
-    numbers: dict[str, float]
-    names: dict[str, Variable]
-    functions: dict[str, str]
-
-    def term(self, tree: Tree, sort: str = "Tensor") -> Term:
-        """The term of `tree`, an argument of `sort`."""
-        if isinstance(tree, Atom):
-            return self._atom(tree.text, sort)
-        head, *args = tree.items
-        name = head.text if isinstance(head, Atom) else ""
-        if name == "unstable-app" and isinstance(args[0], Atom):
-            name, args = self.functions[args[0].text], args[1:]
-        if name == "shape-of" and isinstance(args[0], Atom):
-            return self._shape_of(args[0].text)
-        if name == "R.broadcast_to" and isinstance(args[0], Form) and args[0].head == "R.const":
-            return self._number(args[0].items[1])
-        if name not in constructors() or sort != "Tensor":
-            raise _Beyond(f"{name} is no operator")
-        params = constructors()[name].params
-        for param in params:
-            if param.sort not in SORTS:
-                raise _Beyond(f"{name} has an argument of sort {param.sort}")
-        pairs = zip(args, params, strict=True)
-        return Apply(name, tuple(self.term(arg, param.sort) for arg, param in pairs))
-
-    def _number(self, tree: Tree) -> Term:
-        if not isinstance(tree, Atom):
-            raise _Beyond("a number is computed")
-        return Number(self.numbers.get(tree.text) or _literal(tree.text))
-
-    def _atom(self, text: str, sort: str) -> Term:
-        if text in ("true", "false"):
-            return Literal(sort, text == "true")
-        if text in self.numbers:
-            return Number(self.numbers[text])
-        lets = self.direction.lets
-        if text in lets or text in self.equal:
-            return self.term(lets.get(text) or self.equal[text], sort)
-        free = {
-            "Tensor": [t.name for t in TENSORS],
-            "Axes": ["a", "b"],
-            "Shape": ["s", "u"],
-            "bool": ["keep"],
-        }
-        taken = {v.name for v in self.names.values()}
-        if text not in self.names:
-            left = [name for name in free[sort] if name not in taken]
-            if not left:
-                raise _Beyond(f"there are too many variables of sort {sort}")
-            self.names[text] = Variable(left[0], sort)
-        return self.names[text]
-
-    def _shape_of(self, name: str) -> Term:
-        variable = self.term(Atom(name, 0))
-        if not isinstance(variable, Variable):
-            raise _Beyond("the shape of a term")
-        return ShapeOf(variable)
-
-
-def equation_of(direction: Direction) -> Candidate:
-    """The rule as an equation of terms; raises `_Beyond` with the reason if it is not one."""
-    reader = _Reader(direction, {}, {}, {}, {})
-    for fact in direction.body:
-        _read(fact, reader)
-    if len(direction.unions) != 1:
-        raise _Beyond("it equates several terms")
-    ((left, right),) = direction.unions
-    sides = reader.term(left), reader.term(right)
-    values: dict[Term, Values] = {}
-    for side in sides:
-        for part in reversed(tuple(parts(side))):
-            if isinstance(part, Number) or (isinstance(part, Variable) and part.sort == "Tensor"):
-                values[part] = leaf_values(part)
-            elif isinstance(part, Apply):
-                values[part] = values_of(part, values.__getitem__)
-    both = zip(*(values[side] for side in sides), strict=True)
-    worlds = tuple(k for k, pair in enumerate(both) if None not in pair)
-    if len(worlds) < 2:
-        raise _Beyond("its sides have values in too few worlds")
-    return Candidate(*sides, worlds, 0.0)
-
-
-def _read(fact: Tree, reader: _Reader) -> None:
-    match fact:
-        case Form(head="=", items=(_, Atom(text=number), Form(head="const-scalar") as known)):
-            reader.numbers[_name(known.items[1])] = reader.numbers[number] = _literal(number)
-        case Form(head="=", items=(_, _, Form(head="source-index" | "dtype-of"))):
-            pass
-        case Form(head="=", items=(_, Form(head="shape-of"), Form(head="shape-of"))):
-            pass  # all tensors of a world have one shape
-        case Form(head="=", items=(_, Atom(text=name), Form() as term)):
-            if term.head != "shape-of" and not term.head.startswith("R."):
-                raise _Beyond(f"it reads {term.head}")
-            reader.equal[name] = term
-        case Form(head=head, items=(_, Atom(text=name), Atom(text=function), *args)) if (
-            head in _APPLIED
-        ):
-            reader.functions[function] = _APPLIED[head]
-            applied = Atom(_APPLIED[head], 0)
-            reader.equal[name] = Form((applied, *args), fact.start, fact.end)
-        case Form(head=head) if head in _ASSUMED:
-            pass
-        case _:
-            raise _Beyond(f"it reads {fact.head if isinstance(fact, Form) else fact}")
-
-
-def _name(tree: Tree) -> str:
-    return tree.text if isinstance(tree, Atom) else ""
-
-
-_ANY = 3.0
-"""A number for those that are variables of a rule."""
-
-
-def _literal(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return _ANY
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A rule of the book as an equation, or why it is none."""
-
-    name: str
-    family: str
-    equation: Candidate | None
-    reason: str = ""
-
-
-def wanted(families: Sequence[str]) -> Iterator[Wanted]:
-    """The rules of `families` that equate values."""
-    for rule in RuleBook.default([], fast_math=True).rules:
-        direction = rule.directions[0]
-        if rule.ruleset in families and direction.unites:
-            try:
-                yield Wanted(rule.name, rule.ruleset, equation_of(direction))
-            except _Beyond as reason:
-                yield Wanted(rule.name, rule.ruleset, None, str(reason))
+It has convolutions, pools and splits besides, and generates graphs of up to 4 operators: 743 pairs
+of equal ones, of which 157 are left after pruning.
+"""
 
 
 def searches(stated: Sequence[Candidate], size: int) -> Iterator[Search]:
-    """A search for each rule, with those that need no other operators; terms have up to `size`."""
-    sets = {frozenset(_operators(e)) for e in stated}
-    for chosen in sorted((g for g in sets if not any(g < h for h in sets)), key=sorted):
-        within = [e for e in stated if chosen.issuperset(_operators(e))]
-        every = (part for e in within for side in (e.left, e.right) for part in parts(side))
-        numbers = dict.fromkeys(part.value for part in every if isinstance(part, Number))
-        largest = max(size_of(side) for e in within for side in (e.left, e.right))
-        yield Search(tuple(sorted(chosen)), min(size, largest), numbers=tuple(numbers))
+    """A search for each rule, with those that need nothing else; terms have up to `size`."""
+    within = [e for e in stated if _size(e) <= size]
+    sets = {frozenset((*_operators(e), *_numbers(e))) for e in within}
+    for chosen in sorted((g for g in sets if not any(g < h for h in sets)), key=_names):
+        some = [e for e in within if chosen.issuperset((*_operators(e), *_numbers(e)))]
+        operators = dict.fromkeys(name for e in some for name in sorted(_operators(e)))
+        numbers = dict.fromkeys(value for e in some for value in sorted(_numbers(e)))
+        largest = max(map(_size, some))
+        yield Search(tuple(sorted(operators)), largest, numbers=tuple(sorted(numbers)))
+
+
+def _names(chosen: Iterable[str | float]) -> list[str]:
+    return sorted(map(str, chosen))
+
+
+def _size(equation: Candidate) -> int:
+    return max(size_of(equation.left), size_of(equation.right))
 
 
 def _operators(equation: Candidate) -> set[str]:
-    sides = (*parts(equation.left), *parts(equation.right))
-    return {part.head for part in sides if isinstance(part, Apply)}
+    return {part.head for part in _parts(equation) if isinstance(part, Apply)}
+
+
+def _numbers(equation: Candidate) -> set[float]:
+    return {part.value for part in _parts(equation) if isinstance(part, Number)}
+
+
+def _parts(equation: Candidate) -> Iterator[Term]:
+    yield from parts(equation.left)
+    yield from parts(equation.right)
 
 
 def searched(
@@ -228,8 +80,25 @@ def searched(
         how = replace(how, families=kept, seconds=seconds, fast_math=True)
         result = discover(how)
         words = f"{' '.join(how.operators)} to size {how.size}: {len(result.found)} rules"
+        words += f", {_cpu():.0f} CPU seconds"
         print(words + f"; stopped by {result.stopped}" * bool(result.stopped), flush=True)
         yield how, result.found
+
+
+def beside_taso(search: Search) -> None:
+    """Print how many equations of the operators of TASO are found, and how many are sound."""
+    result = discover(search)
+    sound = [f for f in result.found if f.status.is_rule]
+    proven = sum(f.status.is_proven for f in result.found)
+    for f in result.found:
+        print(f"{f.candidate}: {f.status.proof}")
+    terms, equations = (sum(layer[k] for layer in result.layers) for k in ("terms", "candidates"))
+    refused = sum(not status.is_rule for _, status in result.refused) + result.variants
+    print(f"{' '.join(search.operators)} to size {search.size}, with {search.variables} variables")
+    print(f"{terms} terms, {equations} equations, {refused} of them refused")
+    print(f"{len(sound)} rules, which prove the other equations; {proven} proven for all extents")
+    print("TASO: 743 pairs of graphs with up to 4 operators, of which 157 are left after pruning")
+    print(f"{_cpu():.0f} CPU seconds" + f"; stopped by {result.stopped}" * bool(result.stopped))
 
 
 def _again(equation: Candidate, each: Sequence[tuple[Search, list[Found]]]) -> bool:
@@ -242,6 +111,13 @@ def _again(equation: Candidate, each: Sequence[tuple[Search, list[Found]]]) -> b
     )
 
 
+def _counts(outcomes: Iterable[str]) -> str:
+    """How many of the rules within the size are found again."""
+    within = [outcome for outcome in outcomes if outcome in ("found again", "missed")]
+    again = within.count("found again")
+    return f"{again} of {len(within)} found again ({again / max(len(within), 1):.0%})"
+
+
 def _cpu() -> float:
     return sum(u.ru_utime + u.ru_stime for u in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
 
@@ -252,8 +128,12 @@ def main() -> int:
     parser.add_argument("families", nargs="*", default=FAMILIES)
     parser.add_argument("--size", type=int, default=3, help="the most operators of a term")
     parser.add_argument("--seconds", type=float, default=120.0, help="the most of a search")
+    parser.add_argument("--taso", action="store_true", help="search the operators of TASO")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.taso:
+        beside_taso(replace(TASO, size=options.size, seconds=options.seconds))
+        return 0
     read = list(wanted(options.families))
     equations = [rule.equation for rule in read if rule.equation is not None]
     each = list(searched(equations, options.families, options.size, options.seconds))
@@ -263,6 +143,8 @@ def main() -> int:
     for rule in read:
         if rule.equation is None:
             outcome = f"no equation of terms: {rule.reason}"
+        elif _size(rule.equation) > options.size:
+            outcome = "beyond the size"
         elif _again(rule.equation, each):
             outcome = "found again"
         else:
@@ -271,9 +153,9 @@ def main() -> int:
         if outcome != "found again":
             print(f"{rule.family} {rule.name}: {outcome}")
     for family, outcomes in table.items():
-        stated = [o for o in outcomes.values() if o in ("found again", "missed")]
-        again = stated.count("found again")
-        print(f"{family}: {again} of {len(stated)} found again, of {len(outcomes)} rules")
+        print(f"{family}: {_counts(outcomes.values())}, of {len(outcomes)} rules")
+    every = [outcome for outcomes in table.values() for outcome in outcomes.values()]
+    print(f"all: {_counts(every)}, of {len(every)} rules")
     proven = sum(f.status.is_proven for f in found)
     print(f"{len(found)} rules found, {proven} proven for all extents; {taken:.0f} CPU seconds")
     if options.json:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 @click.option(
     "--number", "numbers", type=float, multiple=True, help="A number that terms may have."
 )
+@click.option(
+    "--axis", "axes", type=int, multiple=True, help="An axis of matrices that terms may have."
+)
 @click.option("--without", multiple=True, metavar="FAMILY", help="A family of the book to ignore.")
 @click.option("--no-book", is_flag=True, help="Ignore all families of the book.")
 @click.option("--fast-math", is_flag=True, help="Also find rules of real numbers only.")
@@ -68,6 +71,7 @@ def discover_rules(
     ops: str,
     size: int,
     numbers: tuple[float, ...],
+    axes: tuple[int, ...],
     without: tuple[str, ...],
     no_book: bool,
     fast_math: bool,
@@ -95,6 +99,7 @@ def discover_rules(
         size,
         families,
         numbers=numbers,
+        axes=axes,
         seconds=seconds,
         terms=terms,
         fast_math=fast_math,

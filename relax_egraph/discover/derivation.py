@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from relax_egraph.discover.candidates import Candidate
 from relax_egraph.discover.evaluation import DTYPE
-from relax_egraph.discover.terms import Apply, Number, Term, Variable
+from relax_egraph.discover.terms import Apply, Number, Term, Variable, Vector
 from relax_egraph.discover.worlds import TENSORS, WORLDS, World
 from relax_egraph.egraph.encoding import literals
 from relax_egraph.egraph.encoding.constructors import constructors
@@ -89,15 +89,15 @@ class Loaded:
                 return f"(R.broadcast_to {number} {shape})"
             case Apply(head, args):
                 params = constructors()[head].params
-                texts = [
-                    self.term(arg) if p.sort == "Tensor" else self.attribute(p.sort, arg)
-                    for p, arg in zip(params, args, strict=True)
-                ]
-                return f"({' '.join([head, *texts])})"
+                pairs = zip(params, args, strict=True)
+                return f"({' '.join([head, *(self._argument(p.sort, arg) for p, arg in pairs)])})"
             case _:
                 raise TypeError(f"{term} is no tensor")
 
-    def attribute(self, sort: str, term: Term) -> str:
-        """The text of an attribute."""
+    def _argument(self, sort: str, term: Term) -> str:
+        if sort == "Tensors" and isinstance(term, Vector):
+            return literals.vector([*map(self.term, term.items)])
+        if sort == "Tensor":
+            return self.term(term)
         value = self.world.attribute(term)
         return literals.shape(value) if sort == "Shape" else literals.attribute(sort, value) or ""

@@ -7,7 +7,7 @@ each class of equal terms only.
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from relax_egraph.discover.terms import Apply, Term, variables
+from relax_egraph.discover.terms import Apply, Term, Vector, variables
 from relax_egraph.discover.worlds import SORTS, attributes
 from relax_egraph.egraph.rulebook.scope import near
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, vocabulary_table
@@ -32,24 +32,39 @@ def operators_of(names: Sequence[str]) -> tuple[Declaration, ...]:
 
 
 def terms_of_size(
-    size: int, operators: Sequence[Declaration], blocks: Sequence[Sequence[Term]]
+    size: int,
+    operators: Sequence[Declaration],
+    blocks: Sequence[Sequence[Term]],
+    axes: Sequence[int] = (),
 ) -> Iterator[Apply]:
-    """All terms with `size` operators; `blocks` are the operands with 0, 1, ... operators."""
+    """All terms with `size` operators; `blocks` are the operands with 0, 1, ... operators.
+
+    `axes` are those of matrices that may be written out.
+    """
     for op in operators:
-        count = op.sorts.count("Tensor")
+        count = sum(_OPERANDS.get(sort, 0) for sort in op.sorts)
         for sizes in product(range(size), repeat=count):
             if sum(sizes) == size - 1:
                 for operands in product(*(blocks[k] for k in sizes)):
-                    yield from _applied(op, operands)
+                    yield from _applied(op, operands, axes)
 
 
-def _applied(op: Declaration, operands: Sequence[Term]) -> Iterator[Apply]:
+_OPERANDS = {"Tensor": 1, "Tensors": 2}
+"""The operands of an argument, by sort."""
+
+
+def _applied(op: Declaration, operands: Sequence[Term], axes: Sequence[int]) -> Iterator[Apply]:
     """The applications of `op` to `operands`, with all attributes."""
-    tensors = [v for v in variables(*operands) if v.sort == "Tensor"]
+    known = variables(*operands)
     rest = iter(operands)
-    choices = [
-        (next(rest),) if sort == "Tensor" else attributes(op.name, sort, tensors)
-        for sort in op.sorts
-    ]
+    choices: list[tuple[Term, ...]] = []
+    for param in op.params:
+        match param.sort:
+            case "Tensor":
+                choices.append((next(rest),))
+            case "Tensors":
+                choices.append((Vector((next(rest), next(rest))),))
+            case _:
+                choices.append(attributes(op.name, param, known, axes))
     for args in product(*choices):
         yield Apply(op.name, args)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from relax_egraph.discover.terms import Apply, Number, Term, Variable
+from relax_egraph.discover.terms import Apply, Number, Term, Variable, Vector, is_of_matrices
 from relax_egraph.discover.worlds import WORLDS, Array, World
 from relax_egraph.egraph.encoding.constructors import constructors
 from relax_egraph.egraph.node import Node
@@ -22,6 +22,10 @@ DTYPE = "float32"
 
 _BITS, _ZERO = 30, 1e-9
 """The bits of a number that a fingerprint has, and the magnitude of numbers that it has as 0."""
+
+
+_MATRIX = 2
+"""The rank of a matrix, the highest of all worlds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +50,28 @@ def leaf_values(term: Variable | Number) -> Values:
 
 def values_of(term: Apply, values: Callable[[Term], Values]) -> Values:
     """The values of `term`, where `values` has those of its operands."""
-    return tuple(_value(term, w, k, values) for k, w in enumerate(WORLDS))
+    ranks = (_MATRIX,) if is_of_matrices(term) else range(_MATRIX + 1)
+    return tuple(
+        _value(term, w, k, values) if len(w.shape) in ranks else None for k, w in enumerate(WORLDS)
+    )
 
 
 def node_of(term: Apply, world: World, operand: Callable[[Term], Any]) -> Node[Any]:
     """`term` in `world` as a node over the results of `operand`."""
     constructor = constructors()[term.head]
-    return constructor.node(
-        [
-            operand(arg) if param.sort == "Tensor" else world.attribute(arg)
-            for param, arg in zip(constructor.params, term.args, strict=True)
-        ]
-    )
+
+    def argument(sort: str, arg: Term) -> Any:
+        if sort == "Tensors" and isinstance(arg, Vector):
+            return tuple(map(operand, arg.items))
+        return operand(arg) if sort == "Tensor" else world.attribute(arg)
+
+    pairs = zip(constructor.params, term.args, strict=True)
+    return constructor.node([argument(param.sort, arg) for param, arg in pairs])
 
 
 def _value(term: Apply, world: World, k: int, values: Callable[[Term], Values]) -> Value | None:
     node = node_of(term, world, lambda arg: values(arg)[k])
-    if any(child is None for child in node.children):
+    if None in node.children or None in node.operands:
         return None
     op = named(node.op)
     attrs = dict(node.attrs)
@@ -83,6 +92,8 @@ def _value(term: Apply, world: World, k: int, values: Callable[[Term], Values]) 
 
 def _argument(child: Any, sizes: Mapping[str, int]) -> Any:
     """A child of a node as an argument of the reference."""
+    if isinstance(child, tuple):
+        return tuple(_argument(each, sizes) for each in cast(tuple[Any, ...], child))
     if isinstance(child, ShapeStructInfo):
         return tuple(dims.evaluate(d, sizes) for d in child.values or ())
     return child.elements

@@ -38,8 +38,9 @@ Progress = Callable[[str], object]
 class Search:
     """What is searched: terms over `operators` up to `size`, that `families` do not prove equal.
 
-    Terms have so many `variables`, and `numbers`.  The run ends after `seconds`, or with so many
-    `terms`, which bounds its memory.  With `fast_math`, rules may be of float class ``fast``.
+    Terms have so many `variables`, `numbers`, and `axes` of matrices.  The run ends after
+    `seconds`, or with so many `terms`, which bounds its memory.  With `fast_math`, rules may be of
+    float class ``fast``.
     """
 
     operators: tuple[str, ...]
@@ -47,6 +48,7 @@ class Search:
     families: tuple[str, ...] = rules.FAMILIES
     variables: int = 3
     numbers: tuple[float, ...] = ()
+    axes: tuple[int, ...] = ()
     seconds: float = float("inf")
     terms: int = 200_000
     seed: int = 0
@@ -158,7 +160,8 @@ class _Run:
         self.blocks.append([])
         found: list[Candidate] = []
         count = 0
-        for count, term in enumerate(terms_of_size(size, operators, self.blocks), 1):
+        terms = terms_of_size(size, operators, self.blocks, self.search.axes)
+        for count, term in enumerate(terms, 1):
             if count % 1000 == 0:
                 self.progress(f"size {size}: {count} terms, {len(found)} equations")
                 self.check_limits(count)

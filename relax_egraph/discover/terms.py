@@ -45,7 +45,14 @@ class Apply:
     args: "tuple[Term, ...]"
 
 
-Term: TypeAlias = Variable | Number | Literal | ShapeOf | Apply
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A vector of `items`: tensors that are joined, or one axis."""
+
+    items: "tuple[Term, ...]"
+
+
+Term: TypeAlias = Variable | Number | Literal | ShapeOf | Apply | Vector
 
 
 def size_of(term: Term) -> int:
@@ -57,7 +64,7 @@ def parts(term: Term) -> Iterator[Term]:
     """`term` and all terms in it, from left to right."""
     yield term
     match term:
-        case Apply(args=args):
+        case Apply(args=args) | Vector(items=args):
             for arg in args:
                 yield from parts(arg)
         case ShapeOf(variable):
@@ -87,6 +94,8 @@ def replaced(term: Term, of: Callable[[Variable], Term]) -> Term:
             return ShapeOf(new) if isinstance(new, Variable) else term
         case Apply(head, args):
             return Apply(head, tuple(replaced(arg, of) for arg in args))
+        case Vector(items):
+            return Vector(tuple(replaced(item, of) for item in items))
         case _:
             return term
 
@@ -104,11 +113,21 @@ def written(term: Term) -> str:
             return literals.attribute(sort, value) or ""
         case Apply(head, args):
             return f"({' '.join([head, *map(written, args)])})"
+        case Vector(items):
+            return literals.vector([*map(written, items)])
 
 
 def premises(*terms: Term) -> tuple[str, ...]:
-    """The premises that bind the numbers and the shapes in `terms`."""
-    return tuple(dict.fromkeys(p for t in terms for part in parts(t) if (p := _premise(part))))
+    """The premises that bind the numbers and the shapes in `terms`, and say what is a matrix."""
+    each = [p for t in terms for part in parts(t) if (p := _premise(part))]
+    tensors = (v.name for v in variables(*terms) if v.sort == "Tensor")
+    of_matrices = any(map(is_of_matrices, terms))
+    return tuple(dict.fromkeys([*each, *(f"(= 2 (rank-of {n}))" for n in tensors if of_matrices)]))
+
+
+def is_of_matrices(term: Term) -> bool:
+    """Whether an axis of `term` is written out, which is one of a matrix."""
+    return any(isinstance(part, Literal) and part.sort == "i64" for part in parts(term))
 
 
 def _premise(part: Term) -> str:

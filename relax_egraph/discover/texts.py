@@ -8,6 +8,7 @@ from relax_egraph.discover.terms import (
     ShapeOf,
     Term,
     Variable,
+    Vector,
     leaves,
     premises,
     written,
@@ -46,6 +47,8 @@ def _law(term: Term, within: bool = False) -> str:
             return f"shape of {name}"
         case Literal(value=value):
             return str(value)
+        case Vector(items):
+            return f"[{', '.join(map(_law, items))}]"
         case Apply(head, args):
             op = head.rpartition(".")[2]
             if op in _INFIX:
@@ -71,5 +74,7 @@ def _heads(term: Term) -> list[str]:
         case Apply(head, args):
             below = dict.fromkeys(name for arg in args for name in _heads(arg))
             return [head.rpartition(".")[2], *below]
+        case Vector(items):
+            return [*dict.fromkeys(name for item in items for name in _heads(item))]
         case _:
             return []

@@ -69,6 +69,20 @@ def test_attributes_are_variables_that_both_sides_share() -> None:
     }
 
 
+def test_tensors_are_stacked_and_an_axis_by_itself_is_one_of_a_reduction() -> None:
+    found = discover(Search(("R.stack", "R.sum", "R.add"), 2, variables=2, families=("canon",)))
+
+    assert "(R.sum (R.stack (vec-of x y) k) (vec-of k) false) = (R.add x y)" in laws(found)
+
+
+def test_an_axis_that_is_written_out_is_one_of_matrices() -> None:
+    found = discover(Search(("R.sum", "R.matmul"), 2, variables=2, families=(), axes=(0,)))
+
+    law = "(R.sum (R.matmul x y) (vec-of 0) keep) = (R.matmul (R.sum x (vec-of 0) keep) y)"
+    texts = {str(f.candidate): f.text for f in found.found}
+    assert ":when ((= 2 (rank-of x)) (= 2 (rank-of y))" in texts[law]
+
+
 def test_a_wrong_equation_is_refused_though_it_holds_of_all_finite_numbers() -> None:
     zero = Apply("R.subtract", (X, X))
     planted = Candidate(Apply("R.multiply", (zero, Y)), zero, (0, 1), 0.0)
