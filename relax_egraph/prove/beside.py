@@ -140,6 +140,23 @@ def application(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> Appli
     return Application(op.rule, tuple(infos), tuple(plain))
 
 
+def refuses(applied: Application) -> bool:
+    """Whether an operator refuses all operands of such types."""
+    try:
+        return _refuses(applied)
+    except TypeError:  # an attribute is a list
+        return _refuses.__wrapped__(applied)
+
+
+@lru_cache(1 << 14)
+def _refuses(applied: Application) -> bool:
+    try:
+        result_of(applied)
+    except IllTyped:
+        return True
+    return False
+
+
 def result_of(applied: Application) -> StructInfo | None:
     """The type of a result, if it is known; raises `IllTyped`."""
     try:

@@ -251,6 +251,12 @@ def is_tensor(tree: Form, lists: set[str]) -> bool:
     return is_term(tree) or (isinstance(of, Atom) and of.text in lists)
 
 
+@lru_cache(1 << 14)
+def text_of(tree: Tree) -> str:
+    """The text of a term, which instances ask for again and again."""
+    return written(tree)
+
+
 @lru_cache(1 << 12)
 def forms_of(tree: Tree) -> tuple[Form, ...]:
     """All applications in a term."""
@@ -262,7 +268,7 @@ def forms_of(tree: Tree) -> tuple[Form, ...]:
 @lru_cache(1 << 12)
 def lists_in(tree: Tree) -> frozenset[str]:
     """The variables in `tree` that are lists of tensors."""
-    return frozenset(written(form.items[1]) for form in with_lists(tree))
+    return frozenset(text_of(form.items[1]) for form in with_lists(tree))
 
 
 def with_lists(tree: Tree) -> list[Form]:

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
 from relax_egraph.ir.op import Op
 from relax_egraph.prove.beside import Alike, Beside
-from relax_egraph.prove.bindings import Unbound, is_term
+from relax_egraph.prove.bindings import Unbound, is_term, text_of
 from relax_egraph.prove.nodes import Value
 from relax_egraph.prove.operands import Operands
 
@@ -46,7 +46,7 @@ class Lists(Operands, ABC):
         for fact in self.facts:
             match fact:
                 case Form(items=(Atom(text="="), Atom(text=text), Form() as form)) if (
-                    written(form) == f"(vec-length {name})" and text.isdecimal()
+                    text_of(form) == f"(vec-length {name})" and text.isdecimal()
                 ):
                     return (int(text),)
                 case _:
@@ -59,7 +59,7 @@ class Lists(Operands, ABC):
             if not isinstance(fact, Form) or fact.head != "=":
                 continue
             for a, b in ((fact.items[1], fact.items[2]), (fact.items[2], fact.items[1])):
-                if not isinstance(b, Form) or b.head != "vec-get" or written(b.items[1]) != name:
+                if not isinstance(b, Form) or b.head != "vec-get" or text_of(b.items[1]) != name:
                     continue
                 if isinstance(a, Atom) and self.place(b.items[2]) == place:
                     self.like(f"{name}#{place}", a.text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.ir.op import Op
@@ -14,7 +14,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo
 from relax_egraph.prove import reals, sums
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.beside import Beside
-from relax_egraph.prove.bindings import Bindings, Unbound, forms_of, lists_in
+from relax_egraph.prove.bindings import Bindings, Unbound, forms_of, lists_in, text_of
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.layouts import ANY, ON_IMAGES
 from relax_egraph.prove.nodes import (
@@ -50,7 +50,7 @@ class Operands(Bindings, ABC):
         try:
             return reals.number(self.value(tree))
         except Unbound:
-            number = self.unknown_number(written(tree))
+            number = self.unknown_number(text_of(tree))
             if isinstance(tree, Atom):
                 self.bind(tree.text, number)
             return number
@@ -126,13 +126,13 @@ class Operands(Bindings, ABC):
             for fact in self.facts:
                 if not isinstance(fact, Form) or fact.head != "=":
                     continue
-                sides = {written(side) for side in fact.items[1:]}
+                sides = {text_of(side) for side in fact.items[1:]}
                 if sides & same and not sides <= same:
                     same, found = same | sides, True
         for fact in self.facts:
             for form in forms_of(fact):
                 for tree in (form, *form.items[1:]):
-                    if written(tree) in same and self.is_known(tree):
+                    if text_of(tree) in same and self.is_known(tree):
                         return self.value(tree)
         return None
 
@@ -164,7 +164,7 @@ class Operands(Bindings, ABC):
 
     def chosen(self, item: Tree, options: Sequence[Any]) -> Any:
         """One of `options`, whose symbols are those of this attribute only."""
-        text = f"{written(item)} {item.start}"
+        text = f"{text_of(item)} {item.start}"
         value = self.choices.of(f"attribute {text}", options)
         return self.extents.of(with_symbols_of(identifier(text), value))
 
@@ -182,7 +182,7 @@ class Operands(Bindings, ABC):
     def listed(self, item: Form, options: Any) -> Any:
         """A vector of which elements are open."""
         if item.head != "vec-of":
-            raise Unbound(written(item))
+            raise Unbound(text_of(item))
         value = self.chosen(item, options())
         if len(value) != len(item.items) - 1:
             raise Impossible
@@ -206,7 +206,7 @@ class Operands(Bindings, ABC):
             pass
         if isinstance(item, Form):
             if item.head != "vec-of":
-                raise Unbound(written(item))
+                raise Unbound(text_of(item))
             return tuple(self.dim(t) for t in item.items[1:])
         ranks: Sequence[int] = range(self.ranks + 1)
         if op.name == "strided_slice":

@@ -6,9 +6,8 @@ from typing import Any
 
 from relax_egraph.egraph.encoding.attributes import meant
 from relax_egraph.egraph.functions.function import FUNCTIONS
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
 from relax_egraph.egraph.rulebook.vocabulary import operators
-from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
@@ -16,8 +15,8 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStruct
 from relax_egraph.prove import functions, reals, sums
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import Open, values_of
-from relax_egraph.prove.beside import UNMADE, Beside, application, result_of
-from relax_egraph.prove.bindings import Function, Unbound
+from relax_egraph.prove.beside import UNMADE, Beside, application, refuses
+from relax_egraph.prove.bindings import Function, Unbound, text_of
 from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.lists import Lists
 from relax_egraph.prove.meanings import BLIND, MEANINGS
@@ -67,7 +66,7 @@ class Terms(Lists):
             case "R.tuple_get":
                 return self.part(self.operand(tree.items[1]), tree.items[2])
             case head if head in OF_TENSORS and self.waits and self.is_unmade(tree.items[1]):
-                raise Unbound(written(tree.items[1]))
+                raise Unbound(text_of(tree.items[1]))
             case "shape-of":
                 return shape_of(self.operand(tree.items[1]))
             case "rank-of":
@@ -83,8 +82,8 @@ class Terms(Lists):
                 return self.unknown_number(f"the number of {key_of(value)}")
             case "low-of" | "high-of" | "magnitude-of":
                 return self.bound(tree.head, self.operand(tree.items[1]))
-            case "vec-length" if written(tree.items[1]) in self.lengths:
-                return self.lengths[written(tree.items[1])]
+            case "vec-length" if text_of(tree.items[1]) in self.lengths:
+                return self.lengths[text_of(tree.items[1])]
             case "unary" | "binary" | "ternary":
                 return self.elementwise(tree)
             case "reduction" | "linear-reduction" | "extreme-reduction" | "folding-reduction":
@@ -99,14 +98,14 @@ class Terms(Lists):
             case head if head.startswith("R."):
                 return self.term(tree)
             case head if computes(head) or head == "count-matches":
-                return self.computed(head, tuple(self.several(tree.items[1:])), written(tree))
+                return self.computed(head, tuple(self.several(tree.items[1:])), text_of(tree))
             case head:
                 raise IllFormed(f"nothing is known of {head}")
 
     def ordered(self, tree: Form) -> Any:
         """The lesser or the greater of two values, in an order of the engine: any order."""
         a, b = tree.items[1:]
-        first = self.choices.of(f"order of {written(a)} and {written(b)}", (True, False))
+        first = self.choices.of(f"order of {text_of(a)} and {text_of(b)}", (True, False))
         return self.value(a if first == (tree.head == "ordering-min") else b)
 
     def variable(self, name: str) -> Any:
@@ -132,15 +131,15 @@ class Terms(Lists):
         """``(unary t f x)`` and its like: `f` is any elementwise function."""
         _, function, *operands = fact.items[1:]
         values = self.beside(None, operands)
-        f = Function(fact.head, None, f"function of {written(function)}")
-        self.bind(written(function), f)
+        f = Function(fact.head, None, f"function of {text_of(function)}")
+        self.bind(text_of(function), f)
         return self.applied(f, tuple(values))
 
     def reduction(self, fact: Form) -> Value:
         """``(reduction t f x axes keep)``: `f` is any function of a multiset."""
         _, function, x, axes, keep = fact.items[1:]
         names = _FOLDS.get(fact.head)
-        known = self.values.get(written(function))
+        known = self.values.get(text_of(function))
         value = self.operand(x)
         rank = len(shape_of(value))
         op = operators()["sum"].op
@@ -153,19 +152,19 @@ class Terms(Lists):
                 raise Impossible
             f = known
         elif names:
-            name = self.choices.of(f"{fact.head} {written(function)}", names)
+            name = self.choices.of(f"{fact.head} {text_of(function)}", names)
             f = Function("reduction", operators()[name].op, name)
         else:
-            f = Function("reduction", None, f"function of {written(function)}")
-        self.bind(written(function), f)
+            f = Function("reduction", None, f"function of {text_of(function)}")
+        self.bind(text_of(function), f)
         return self.applied(f, (value, which, kept))
 
     def chosen_operator(self, fact: Form, names: Sequence[str]) -> Value:
         """``(additive t f x y)``: `f` is each of several operators."""
         _, function, *operands = fact.items[1:]
-        name = self.choices.of(f"{fact.head} {written(function)}", names)
+        name = self.choices.of(f"{fact.head} {text_of(function)}", names)
         f = Function("binary", operators()[name].op, name)
-        self.bind(written(function), f)
+        self.bind(text_of(function), f)
         return self.applied(f, tuple(self.beside(f.op, operands)))
 
     def beside(self, op: Op | None, items: Sequence[Tree]) -> list[Any]:
@@ -221,11 +220,9 @@ class Terms(Lists):
 
     def may_accept(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `Impossible` if an operator refuses the operands that are made."""
-        try:
-            if applied := application(op, operands, attrs):
-                result_of(applied)
-        except IllTyped:
-            raise Impossible from None
+        applied = application(op, operands, attrs)
+        if applied is not None and refuses(applied):
+            raise Impossible
 
     def in_order(self, op: Op | None, items: Sequence[Tree]) -> list[int]:
         """The places of operands: those of which a fact says how they are made are first."""
