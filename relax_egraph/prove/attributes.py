@@ -117,7 +117,7 @@ def values_of(op: Op, attr: AttrParam, operands: Sequence[Any]) -> Sequence[Any]
     if op.name in _OF_ALL and attr.name == "axis":
         return _subsets(rank)
     if attr.kind == "int" and attr.name in ("axis", "channel_axis"):
-        return _axis(rank)
+        return (-1, *_axis(rank)) if attr.optional else _axis(rank)
     known = orders(op, attr)
     if known is not None:
         return known

@@ -8,12 +8,12 @@ from typing import Any
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
 from relax_egraph.ir.op import Op
 from relax_egraph.prove.beside import Alike, Beside
-from relax_egraph.prove.bindings import Unbound, is_term, text_of
+from relax_egraph.prove.bindings import Unbound, forms_of, is_term, text_of
 from relax_egraph.prove.nodes import Value
 from relax_egraph.prove.operands import Operands
 
 MOST_PARTS = 3
-"""The most tensors in a list of unknown length."""
+"""The most tensors in a list of unknown length, of which no place beyond the second is named."""
 
 _JOIN = Alike(rank=True, dtype=True)
 _FLAT_JOIN = Alike(rank=False, dtype=True)
@@ -26,7 +26,7 @@ class Lists(Operands, ABC):
     """Lists of tensors, as operands of joins and of other operators."""
 
     def tensors(self, item: Tree, op: Op, attributes: Sequence[Tree]) -> tuple[Value, ...]:
-        """A list of tensors, the operand of `op`; one of unknown length has up to `MOST_PARTS`."""
+        """A list of tensors, the operand of `op`; one of unknown length has several lengths."""
         if isinstance(item, Form) and item.head == "vec-of":
             return self.parts(item.items[1:], op, attributes)
         try:
@@ -34,24 +34,28 @@ class Lists(Operands, ABC):
         except Unbound:
             if not isinstance(item, Atom):
                 raise
-        lengths = self.stated_length(item.text) or range(1, MOST_PARTS + 1)
-        count = self.choices.of(f"length of {item.text}", lengths)
+        count = self.choices.of(f"length of {item.text}", self.lengths_of(item.text))
         self.lengths[item.text] = count
         elements = [self.element(item.text, k) for k in range(count)]
         self.values[item.text] = self.parts(elements, op, attributes)
         return self.values[item.text]
 
-    def stated_length(self, name: str) -> Sequence[int]:
-        """The length that a fact says a list has."""
-        for fact in self.facts:
-            match fact:
-                case Form(items=(Atom(text="="), Atom(text=text), Form() as form)) if (
-                    text_of(form) == f"(vec-length {name})" and text.isdecimal()
+    def lengths_of(self, name: str) -> Sequence[int]:
+        """The length that a fact says a list has, or some, one beyond all places that are named."""
+        places = [-1]
+        for form in (f for tree in (*self.facts, *self.made) for f in forms_of(tree)):
+            match form:
+                case Form(items=(Atom(text="="), Atom(text=text), Form() as other)) if (
+                    text_of(other) == f"(vec-length {name})" and text.isdecimal()
                 ):
                     return (int(text),)
+                case Form(items=(Atom(text="vec-get"), Atom(text=text), Atom(text=place))) if (
+                    text == name and place.isdecimal()
+                ):
+                    places.append(int(place))
                 case _:
                     pass
-        return ()
+        return range(1, max(MOST_PARTS, max(places) + 2) + 1)
 
     def element(self, name: str, place: int) -> Tree:
         """A tensor in a list: the term that a fact says it is, or an operand of the rule."""
