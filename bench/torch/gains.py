@@ -46,12 +46,10 @@ def programs() -> tuple[Program, ...]:
     """Networks by their names, and parts of networks."""
     rows = ("slice-of-unary", "slice-of-binary", "slice-of-matmul", "slice-of-layer-norm")
     adapters = ("add-of-matmuls-of-constants", "add-of-matmul-beside-bias")
-    stacks = ("sum-of-two-stacked", "sum-of-stack", "mean-of-stack")
     of_torch = {
         "wav2vec2 classifier": (parts.sound_classifier, ("sum-of-matmul", "mean-of-shifted")),
         "gpt-oss": (parts.attention_with_sinks, ("softmax-of-shifted",)),
         "sentence embedding": (parts.sentence_embedding, ("reduction-of-broadcast",)),
-        "last four layers": (parts.last_layers, stacks),
         "low-rank adapters": (parts.adapters, adapters),
         "pool by attention": (parts.attention_pool, ("matmul-of-broadcast",)),
         "rotary angles": (parts.rotary_angles, ("matmul-of-one-product",)),

@@ -66,17 +66,6 @@ def sentence_embedding() -> Built:
     return _Function(embedded, model=network), inputs
 
 
-def last_layers() -> Built:
-    """BERT, and the mean of what its last four layers return."""
-
-    def averaged(ids: Tensor, mask: Tensor, model: nn.Module) -> Tensor:
-        every = model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
-        return torch.stack(every.hidden_states[-4:]).mean(0)
-
-    network, inputs = _text("bert", num_hidden_layers=4)
-    return _Function(averaged, model=network), inputs
-
-
 class _Adapted(nn.Module):
     """A linear layer and its adapter of rank 8, as LoRA keeps them while it is trained."""
 

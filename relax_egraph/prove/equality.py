@@ -18,7 +18,7 @@ from relax_egraph.prove.conditions import (
 )
 from relax_egraph.prove.digits import position_of, replaced
 from relax_egraph.prove.points import without_points
-from relax_egraph.prove.polynomial import Index, Polynomial, of, variable
+from relax_egraph.prove.polynomial import Index, Polynomial, variable
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import (
     Applied,
@@ -31,7 +31,6 @@ from relax_egraph.prove.sums import (
     add,
     factors_in,
     names_of_term,
-    rebound,
     replaced_factor,
     scale,
 )
@@ -40,9 +39,6 @@ COMMUTATIVE = frozenset(("max", "min", "and", "or", "==", "!=", "bitwise_and", "
 
 MOST_BIJECTIONS = 48
 """The most bijections that are tried for two terms."""
-
-MOST_WRITTEN = 3
-"""The most positions of a sum that is written out: those of as many tensors as lists have."""
 
 
 @dataclass
@@ -60,9 +56,7 @@ class Equality:
         """What is left of ``a - b`` when terms that cancel are taken away."""
         left = self.uncancelled(without_points(add(a, scale(b, -1))))
         rest = self.tidy(left)
-        rest = rest if rest.terms == left.terms else self.uncancelled(rest)
-        written = self.tidy(written_out(rest))
-        return rest if written.terms == rest.terms else self.uncancelled(written)
+        return rest if rest.terms == left.terms else self.uncancelled(rest)
 
     def uncancelled(self, a: Sum) -> Sum:
         """`a` without terms that are equal up to their coefficients, and cancel."""
@@ -221,19 +215,6 @@ class Equality:
                 others = {m: y for m, y in free.items() if m != n}
                 more = {**by, first.name: variable(x)}
                 yield from self.solved(rest, others, ours, theirs, more)
-
-
-def written_out(a: Sum) -> Sum:
-    """`a` with each sum over a few positions, a number of them that is known, as their terms."""
-    terms: list[Term] = []
-    for t in a.terms:
-        each = [t]
-        for b in t.binders:
-            if b.extent.number is not None and b.extent.number <= MOST_WRITTEN:
-                places = range(int(b.extent.number))
-                each = [rebound(u, {b.name: of(k)}) for u in each for k in places]
-        terms += each
-    return Sum(tuple(terms))
 
 
 def ranges(binders: Sequence[Index]) -> list[Condition]:

@@ -16,8 +16,6 @@ def test_rules_are_equations_of_terms_or_say_why_not() -> None:
         **dict.fromkeys(("max-of-shifted", "max-of-multiple"), _FEW),
         **dict.fromkeys(("sum-of-sum", "max-of-max"), "it reads axes-of-both"),
         **dict.fromkeys(("mean-of-shifted", "reduction-of-broadcast"), "it reads vec-length"),
-        **dict.fromkeys(("sum-of-stack", "mean-of-stack"), "it reads vec-length"),
-        "sum-of-two-stacked": "it reads vec-length",
         "sum-of-matmul": "it reads rank-of",
         "sum-of-negative": "(R.sum (R.negative x) a keep) = (R.negative (R.sum x a keep))",
         "add-of-sums": "(R.add (R.sum x a keep) (R.sum y a keep)) = (R.sum (R.add x y) a keep)",
