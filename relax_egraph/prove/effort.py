@@ -26,7 +26,7 @@ QUERY = 15
 CASE = 2
 """The steps of one comparison of two elements."""
 
-RANKS = ((4, 12000), (3, 4000), (2, 12000))
+RANKS = ((4, 12000), (3, 4000), (2, 16000))
 """The largest rank of operands, and the steps of a proof; with too few steps, the rank is less.
 
 Operands of a rule about images have the rank of these, where that is greater.
