@@ -102,4 +102,6 @@ def _tried(rule: Rule, tree: Tree, form: Form, book: RuleBook) -> Premise | None
     verdict = prove(replace(rule, form=form), book)
     if verdict.status == "proven":
         return Premise(tree, "not needed")
+    if verdict.status == "refuted":
+        return Premise(tree, "needed")
     return Premise(tree, "open", verdict.reason)
