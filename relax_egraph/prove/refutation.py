@@ -13,9 +13,12 @@ TRIALS = 12
 def refuted(verdict: Verdict, book: RuleBook) -> Verdict | None:
     """The verdict with a counterexample; ``None`` if both sides agree on all instances tried.
 
-    Only a proof that came to a difference is doubted: one that lacks a step says nothing.
+    Only a proof that came to a difference is doubted: one that lacks a step says nothing.  Rules
+    for what an instance determines by itself are not tried.
     """
     if verdict.status != "not proven" or not verdict.differs:
+        return None
+    if verdict.rule not in book.checked:
         return None
     (checked,) = check_rules(book, [verdict.rule.name], trials=TRIALS)
     if checked.counterexample is None:

@@ -11,7 +11,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.prove import comparison, equality
 from relax_egraph.prove.prove import prove
-from relax_egraph.prove.user_rules import prove_user_rules
+from relax_egraph.prove.user_rules import prove_rules, prove_user_rules
 from relax_egraph.prove.verdict import Verdict
 from tests.support.rule_mutants import mutants_of
 
@@ -132,3 +132,9 @@ def test_a_refuted_rule_has_a_counterexample() -> None:
         "refuted",
         ['x = R.Tensor((), "float64")', 'y = R.Tensor((), "float64")'],
     )
+
+
+def test_a_rule_that_instances_determine_is_left_not_proven() -> None:
+    (verdict,) = prove_rules(BOOK, [RULES["dim-add"]])
+
+    assert verdict.status == "not proven"
