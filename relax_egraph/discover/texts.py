@@ -1,5 +1,7 @@
 """Candidates as text: the rewrite, its law in ordinary notation, and its name."""
 
+from dataclasses import replace
+
 from relax_egraph.discover.candidates import Candidate
 from relax_egraph.discover.terms import (
     Apply,
@@ -25,11 +27,16 @@ def rewrite(candidate: Candidate, guard: str, name: str) -> str:
 
 
 def equation(candidate: Candidate, guard: str, name: str) -> str:
-    """The rewrite in both directions, if the right side binds all that the left side does."""
+    """The rewrite in both directions, if the right side binds all that the left side does.
+
+    These are two rewrites: joined tensors are matched part by part on left sides only.
+    """
     left, right = candidate.left, candidate.right
-    both = isinstance(right, Apply) and set(leaves(left)) == set(leaves(right))
     text = rewrite(candidate, guard, name)
-    return text.replace("(rewrite ", "(birewrite ", 1) if both else text
+    if not isinstance(right, Apply) or set(leaves(left)) != set(leaves(right)):
+        return text
+    back = replace(candidate, left=right, right=left)
+    return f"{text}\n{rewrite(back, guard, f'{name}-back')}"
 
 
 def law(candidate: Candidate) -> str:
