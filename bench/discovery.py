@@ -96,7 +96,7 @@ def beside_taso(search: Search) -> None:
     refused = sum(not status.is_rule for _, status in result.refused) + result.variants
     print(f"{' '.join(search.operators)} to size {search.size}, with {search.variables} variables")
     print(f"{terms} terms, {equations} equations, {refused} of them refused")
-    print(f"{len(sound)} rules, which prove the other equations; {proven} proven for all extents")
+    print(f"{len(sound)} rules found that pass the check, {proven} proven for all extents")
     print("TASO publishes 157 pairs of graphs with up to 4 operators")
     print(f"{_cpu():.0f} CPU seconds" + f"; stopped by {result.stopped}" * bool(result.stopped))
 
