@@ -33,8 +33,8 @@ TASO = Search(
 )
 """The operators of TASO (Jia et al., SOSP 2019) that terms can have, and its sums and joins.
 
-It has convolutions, pools and splits besides, and generates graphs of up to 4 operators: 743 pairs
-of equal ones, of which 157 are left after pruning.
+It has convolutions, pools and splits besides, and publishes 157 pairs of equal graphs of up to 4
+operators.
 """
 
 
@@ -96,8 +96,8 @@ def beside_taso(search: Search) -> None:
     refused = sum(not status.is_rule for _, status in result.refused) + result.variants
     print(f"{' '.join(search.operators)} to size {search.size}, with {search.variables} variables")
     print(f"{terms} terms, {equations} equations, {refused} of them refused")
-    print(f"{len(sound)} rules, which prove the other equations; {proven} proven for all extents")
-    print("TASO: 743 pairs of graphs with up to 4 operators, of which 157 are left after pruning")
+    print(f"{len(sound)} rules found that pass the check, {proven} proven for all extents")
+    print("TASO publishes 157 pairs of graphs with up to 4 operators")
     print(f"{_cpu():.0f} CPU seconds" + f"; stopped by {result.stopped}" * bool(result.stopped))
 
 
