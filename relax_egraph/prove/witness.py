@@ -29,17 +29,20 @@ from relax_egraph.verify.instances.makers import makers_of, needed
 from relax_egraph.verify.values.inputs import Array, Kind
 
 TRIALS = 8
-"""The extents that are tried for one instance."""
+"""The random extents that are tried for one instance."""
 
 DRAWS = 40
 """The random numbers that are tried for one choice of extents."""
 
-MOST = 5
+_EXTENTS = (0, 1, 2, 3, 4, 5)
+"""The extents that are tried, where the conditions on them leave a choice."""
+
+_LARGEST = 25
 """The largest extent that is tried."""
 
 KINDS: Mapping[FloatClass, tuple[Kind, ...]] = {
-    "exact": ("ordinary", "nan", "infinite"),
-    "reassociates": ("ordinary", "nan"),
+    "exact": ("ordinary", "nan", "all nan", "infinite"),
+    "reassociates": ("ordinary", "nan", "all nan"),
     "fast": ("ordinary",),
 }
 """The kinds of elements that operands are tried with, by the class of the rule."""
@@ -116,15 +119,16 @@ def _extents(matching: Matching) -> Iterator[dict[str, int]]:
     shapes = [shape_of(v) for v in matching.values.values() if isinstance(v, Leaf)]
     names = sorted({s for shape in shapes for d in shape for s in dims.symbols(d)})
     symbols = {name: z3().Int(name) for name in (*names, *_free(matching))}
-    for trial in range(TRIALS):
+    for trial in range(TRIALS + len(symbols)):
         random = Random(f"extents {trial}")
+        empty = trial - TRIALS  # after some trials, each extent is 0 once
         solver = z3().Solver()
         solver.set("rlimit", 2_000_000)
         solver.add(*terms, *into.known)
-        solver.add(*(z3().And(s >= 0, s <= MOST * MOST) for s in symbols.values()))
-        for symbol in symbols.values():
+        solver.add(*(z3().And(s >= 0, s <= _LARGEST) for s in symbols.values()))
+        for place, symbol in enumerate(symbols.values()):
             solver.push()
-            solver.add(symbol == random.choice((0, 1, 2, 3, 4, MOST)))
+            solver.add(symbol == (0 if place == empty else random.choice(_EXTENTS)))
             if solver.check() != z3().sat:
                 solver.pop()
         if solver.check() != z3().sat:

@@ -8,6 +8,7 @@ from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.prove import kept
 from relax_egraph.prove.certificate import Certificate, certified
+from relax_egraph.prove.questions import answer, ask, recording, z3
 from relax_egraph.prove.rechecking import Recheck, recheck
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
@@ -96,6 +97,16 @@ def test_a_second_solver_confirms_each_question() -> None:
     assert count > 0
     assert found == Recheck(count, {"z3": count, "cvc5": count}, {"z3": 0, "cvc5": 0})
     assert found.holds
+
+
+def test_solvers_read_any_name() -> None:
+    with recording() as record:
+        n = z3().Int("a|b √½")
+        assert ask((n > 0, n < 0), 1000) == "impossible"
+
+    (question,) = record.questions
+
+    assert answer(question, 1000) == "impossible"
 
 
 def test_a_question_whose_conditions_may_hold_is_denied() -> None:
