@@ -1,5 +1,6 @@
 """The door to z3: whether conditions can hold together, and a record of what was asked."""
 
+import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -75,9 +76,17 @@ def ask(terms: Iterable[Any], steps: int) -> Answer:
     found = _answer(solver.check())
     record = recorded()
     if found == "impossible" and record is not None:
-        # SMT-LIB has no escape for a bar in a name: z3 writes one that no solver reads
-        record.questions[solver.to_smt2().replace("\\|", "!bar!")] = None
+        record.questions[_readable(solver.to_smt2())] = None
     return found
+
+
+def _readable(question: str) -> str:
+    """SMT-LIB as solvers read it: z3 writes bars and first digits in names that none accepts."""
+    return _NUMBERED.sub(r"n\1", question.replace("\\|", "!bar!"))
+
+
+_NUMBERED = re.compile(r"(?<=[\s(])(\d+[A-Za-z_])")
+"""The beginning of a name, at a digit."""
 
 
 def answer(question: str, steps: int) -> Answer:

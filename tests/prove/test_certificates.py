@@ -101,8 +101,8 @@ def test_a_second_solver_confirms_each_question() -> None:
 
 def test_solvers_read_any_name() -> None:
     with recording() as record:
-        n = z3().Int("a|b √½")
-        assert ask((n > 0, n < 0), 1000) == "impossible"
+        n, k = z3().Ints("a|b√½ 0_2e_k")
+        assert ask((n > 0, n + k < 12, k > 11), 1000) == "impossible"
 
     (question,) = record.questions
 
