@@ -119,7 +119,6 @@ def _prove_way(
     effort: Effort,
 ) -> None:
     stated = direction.rule.float_class
-    admits = may_be_refuted(direction.rule, way, book)
     pairs = equations_of(direction)
     terms = tuple(b for _, b in pairs)
     dtypes = dtypes_of([*way.facts, *(t for pair in pairs for t in pair)])
@@ -138,8 +137,9 @@ def _prove_way(
             try:
                 comparing.compare(left, right)
             except NotProven:
-                found = witness(matching, left, right, stated) if admits else None
-                if found is not None:
+                if may_be_refuted(direction.rule, way, book) and (
+                    found := witness(matching, left, right, stated)
+                ):
                     raise Refuted(str(found)) from None
                 raise
         comparing.record()

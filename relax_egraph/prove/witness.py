@@ -4,7 +4,7 @@ The general instance at which a proof ends states all that its operands have to 
 extents of that kind, numbers and elements are random, and numpy computes both sides.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -87,10 +87,11 @@ def witness(
 ) -> Witness | None:
     """Operands for which both sides of an instance of such a rule differ, if some are found."""
     room = _FAST if stated == "fast" else 0.0
+    names = _symbols(matching)
     for trial, extents in enumerate(_extents(matching)):
         for kind in KINDS[stated]:
             try:
-                made = _drawn(matching, extents, kind, trial)
+                made = _drawn(matching, extents, names, kind, trial)
                 found = made and _difference(matching, made, left, right, room)
             except Unclear:
                 break
@@ -100,12 +101,12 @@ def witness(
 
 
 def _drawn(
-    matching: Matching, extents: Mapping[str, int], kind: Kind, trial: int
+    matching: Matching, extents: Mapping[str, int], names: Sequence[str], kind: Kind, trial: int
 ) -> Concrete | None:
-    """Operands with elements of a kind, of which the premises hold, if some are found."""
+    """Operands with elements of a kind, and numbers for `names`, of which the premises hold."""
     for draw in range(DRAWS):
         random = Random(f"{trial} {draw}")
-        numbers = {name: random.choice(_NUMBERS) for name in _symbols(matching)}
+        numbers = {name: random.choice(_NUMBERS) for name in names}
         made = Concrete(extents, numbers, kind, np.random.default_rng((trial, draw)))
         if _admitted(matching, made):
             return made
