@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 _SETTLED = 60
@@ -33,6 +34,14 @@ def sources_in(folders: tuple[str, ...]) -> tuple[str, ...] | None:
     except OSError:
         return None
     return tuple(sorted(versions))
+
+
+def code_in(folders: tuple[str, ...], libraries: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The versions of `libraries`, and `sources_in` the folders, if these are known."""
+    sources = sources_in(folders)
+    if sources is None:
+        return None
+    return (*(f"{name} {version(name)}" for name in libraries), *sources)
 
 
 def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:

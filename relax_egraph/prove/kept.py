@@ -8,9 +8,8 @@ the user, whose Python code may change, nothing is kept.
 import json
 import zlib
 from functools import cache
-from importlib.metadata import version
 
-from relax_egraph.base.sources import sources_in
+from relax_egraph.base.sources import code_in
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import written
 from relax_egraph.egraph.rulebook.rule import Rule
@@ -58,7 +57,5 @@ def stated(rule: Rule, book: RuleBook) -> str:
 @cache
 def prover_version() -> str | None:
     """A name for the sources that prove; ``None`` where they are no files, or being edited."""
-    sources = sources_in(_FOLDERS)
-    if sources is None:
-        return None
-    return digest(*(f"{name} {version(name)}" for name in _LIBRARIES), *sources)
+    code = code_in(_FOLDERS, _LIBRARIES)
+    return None if code is None else digest(*code)

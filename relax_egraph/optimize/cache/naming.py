@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib.metadata import version
 from typing import Any, cast
 
 import sympy
 
-from relax_egraph.base.sources import sources_in
+from relax_egraph.base.sources import code_in
 from relax_egraph.ir import dims
 from relax_egraph.lower.jit.object_cache import digest
 
@@ -30,10 +29,8 @@ def name_of(*parts: object) -> str:
 @cache
 def planner_version() -> str | None:
     """A name for the sources that make plans; ``None`` where they are no files, or being edited."""
-    sources = sources_in(_FOLDERS)
-    if sources is None:
-        return None
-    return digest(*(f"{name} {version(name)}" for name in _LIBRARIES), *sources)
+    code = code_in(_FOLDERS, _LIBRARIES)
+    return None if code is None else digest(*code)
 
 
 def text_of(value: object) -> str:
