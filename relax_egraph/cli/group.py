@@ -37,7 +37,9 @@ MODULES: Mapping[str, Sequence[str]] = {
     "diff": ["diff"],
     "rules": [
         *("rules", "check", "prove", "rule_show", "rule_tests", "rule_profile", "discovering"),
+        "formatting",
     ],
+    "lsp": ["language_server"],
     "calibrate": ["machine"],
 }
 """The module of each command, which is loaded at first use.

@@ -19,9 +19,22 @@ MAY_IMPORT = {
         *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
         *("", "build", "calibrate", "diff", "discover", "egraph.rulebook", "extract"),
         "frontends",
-        *("lower.memory", "reasons"),
+        *("lower.memory", "lsp", "reasons"),
         *("rules", "optimize.explanation", "optimize.sizes", "lower.emit.machine"),
         *("lower.jit.processors",),
+    },
+    "lsp": {
+        *(
+            "",
+            "egraph.encoding.attributes",
+            "egraph.rulebook",
+            "ir",
+            "prove",
+            "rules",
+            "verify",
+            "workers",
+        ),
+        *("lsprotocol", "pygls"),
     },
     "diff": {"frontends", "optimize.session", "reasons", "rules"},
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
@@ -66,7 +79,8 @@ MAY_IMPORT = {
 
 PARTS = set(MAY_IMPORT) - {"__init__"}
 LIBRARIES = {
-    *("cvc5", "egglog", "highspy", "jax", "jaxlib", "llvmlite", "ml_dtypes", "onnx", "torch", "z3"),
+    *("cvc5", "egglog", "highspy", "jax", "jaxlib", "llvmlite", "lsprotocol", "ml_dtypes", "onnx"),
+    *("pygls", "torch", "z3"),
 }
 """The third parties that are entered by one door each."""
 
