@@ -12,30 +12,22 @@ from relax_egraph.extract.components import components
 MAY_IMPORT = {
     "__init__": {
         *("build", "calibrate", "diff", "extract", "frontends", "ir", "loading", "lower"),
-        *("optimize", "passes", "proof", "reasons", "rules", "script", "tir", "vm"),
+        *("optimize", "passes", "proof", "reasons", "rules", "script", "tir", "versions", "vm"),
     },
     "__main__": {"cli"},
     "cli": {
-        *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
+        *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax"),
         *("", "build", "calibrate", "diff", "discover", "egraph.rulebook", "extract"),
         "frontends",
         *("lower.memory", "lsp", "reasons"),
-        *("rules", "optimize.explanation", "optimize.sizes", "lower.emit.machine"),
-        *("lower.jit.processors",),
+        *("rules", "optimize.explanation", "optimize.sizes", "versions"),
+        "lower.jit.processors",
     },
     "lsp": {
-        *(
-            "",
-            "egraph.encoding.attributes",
-            "egraph.rulebook",
-            "ir",
-            "prove",
-            "rules",
-            "verify",
-            "workers",
-        ),
-        *("lsprotocol", "pygls"),
+        *("", "egraph.encoding.attributes", "egraph.rulebook", "ir", "prove", "rules", "verify"),
+        *("workers", "lsprotocol", "pygls"),
     },
+    "versions": {"lower.emit"},
     "diff": {"frontends", "optimize.session", "reasons", "rules"},
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
     "reasons": {
