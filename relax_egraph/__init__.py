@@ -13,6 +13,7 @@
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
 * running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
+* reports of errors: `show_versions`
 
 All else is reached through its room, such as ``relax_egraph.extract``.
 """
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from relax_egraph.script import save_module as save_module
     from relax_egraph.tir import te as te
     from relax_egraph.tir.block_builder import BlockBuilder as BlockBuilder
+    from relax_egraph.versions import show_versions as show_versions
     from relax_egraph.vm.exec_builder import ExecBuilder as ExecBuilder
     from relax_egraph.vm.machine import VirtualMachine as VirtualMachine
     from relax_egraph.vm.registry import register_func as register_func
@@ -86,6 +88,7 @@ load_lazily(
         "relax_egraph.reasons.why_not": ["why_not"],
         "relax_egraph.script": ["load_module", "parse", "save_module"],
         "relax_egraph.tir.block_builder": ["BlockBuilder"],
+        "relax_egraph.versions": ["show_versions"],
         "relax_egraph.vm.exec_builder": ["ExecBuilder"],
         "relax_egraph.vm.machine": ["VirtualMachine"],
         "relax_egraph.vm.registry": ["register_func"],

@@ -1,10 +1,8 @@
 """``relax-egraph rules check``: tests rules for soundness."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from relax_egraph.cli import options, values
+from relax_egraph.cli.modules import import_modules
 from relax_egraph.cli.progress import counted
 from relax_egraph.cli.prove import print_proofs, proven
 from relax_egraph.cli.rules import chosen_rules, rule_commands
@@ -85,7 +84,7 @@ def check_files(
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
-    _import(modules)
+    import_modules(modules)
     from relax_egraph.cli.failure_text import failure_text, suggested, text_of
     from relax_egraph.egraph.rulebook.book import RuleBook
     from relax_egraph.verify.check import check_rules
@@ -115,16 +114,6 @@ def check_files(
         print_proofs(proofs, quiet=quiet)
     if wrong or any(proof.status == "refuted" for proof in proofs):
         sys.exit(1)
-
-
-def _import(modules: Sequence[str]) -> None:
-    """Import the Python `modules`, also from the current folder."""
-    sys.path[:0] = [os.getcwd()] if modules else []
-    for name in modules:
-        try:
-            import_module(name)
-        except ImportError as problem:
-            raise click.ClickException(f"{name} cannot be imported: {problem}") from None
 
 
 def _cases(tests: Sequence[Path]) -> "tuple[Case, ...]":

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from relax_egraph.cli.versions import versions
 from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.versions import show_versions
 
 EPILOG = """\
 MODEL is an ONNX model (.onnx), a program of torch.export (.pt2) or StableHLO (.mlir), a program in
@@ -37,8 +37,11 @@ MODULES: Mapping[str, Sequence[str]] = {
     "diff": ["diff"],
     "rules": [
         *("rules", "check", "prove", "rule_show", "rule_tests", "rule_profile", "discovering"),
+        "formatting",
     ],
+    "lsp": ["language_server"],
     "calibrate": ["machine"],
+    "completion": ["completion"],
 }
 """The module of each command, which is loaded at first use.
 
@@ -78,7 +81,7 @@ class Commands(click.Group):
 
 def _print_versions(ctx: click.Context, option: click.Parameter, requested: bool) -> None:
     if requested and not ctx.resilient_parsing:
-        click.echo("\n".join(f"{name:<12} {version}" for name, version in versions().items()))
+        show_versions()
         ctx.exit()
 
 

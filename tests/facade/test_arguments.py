@@ -124,6 +124,7 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "parse": (rx.parse, {"text": MODULE.script}),
     "plan_memory": (rx.plan_memory, {}),
     "register_operators": (rx.register_operators, {}),
+    "show_versions": (rx.show_versions, {}),
     "register_func": (rx.register_func, {"name": lambda: "f"}),
     "replay": (rx.replay, {"trace": trace}),
     "rules.check": (rx.rules.check, {"given": lambda: SWAP}),

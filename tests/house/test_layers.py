@@ -12,17 +12,22 @@ from relax_egraph.extract.components import components
 MAY_IMPORT = {
     "__init__": {
         *("build", "calibrate", "diff", "extract", "frontends", "ir", "loading", "lower"),
-        *("optimize", "passes", "proof", "reasons", "rules", "script", "tir", "vm"),
+        *("optimize", "passes", "proof", "reasons", "rules", "script", "tir", "versions", "vm"),
     },
     "__main__": {"cli"},
     "cli": {
-        *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax", "lower.emit.target"),
+        *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax"),
         *("", "build", "calibrate", "diff", "discover", "egraph.rulebook", "extract"),
         "frontends",
-        *("lower.memory", "reasons"),
-        *("rules", "optimize.explanation", "optimize.sizes", "lower.emit.machine"),
-        *("lower.jit.processors",),
+        *("lower.memory", "lsp", "reasons"),
+        *("rules", "optimize.explanation", "optimize.sizes", "versions"),
+        "lower.jit.processors",
     },
+    "lsp": {
+        *("", "egraph.encoding.attributes", "egraph.rulebook", "ir", "prove", "rules", "verify"),
+        *("workers", "lsprotocol", "pygls"),
+    },
+    "versions": {"lower.emit"},
     "diff": {"frontends", "optimize.session", "reasons", "rules"},
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
     "reasons": {
@@ -66,7 +71,8 @@ MAY_IMPORT = {
 
 PARTS = set(MAY_IMPORT) - {"__init__"}
 LIBRARIES = {
-    *("cvc5", "egglog", "highspy", "jax", "jaxlib", "llvmlite", "ml_dtypes", "onnx", "torch", "z3"),
+    *("cvc5", "egglog", "highspy", "jax", "jaxlib", "llvmlite", "lsprotocol", "ml_dtypes", "onnx"),
+    *("pygls", "torch", "z3"),
 }
 """The third parties that are entered by one door each."""
 

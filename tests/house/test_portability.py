@@ -35,9 +35,9 @@ that ``ctypes.CDLL(None)`` opens."""
 IMPORT = """
 import ctypes, importlib, json, mmap, os, pkgutil, platform, signal, sys
 # The libraries of others are those of this system.
-import click, cloudpickle, concurrent.futures, egglog, highspy, jinja2, llvmlite.binding
+import asyncio, click, cloudpickle, concurrent.futures, egglog, highspy, jinja2, llvmlite.binding
 import ml_dtypes, multiprocessing.connection, numpy, onnx, onnx.backend.test, onnx.numpy_helper
-import rich.console, sympy, unittest
+import pygls.lsp.server, rich.console, sympy, unittest
 system, absent = sys.argv[1], json.loads(sys.argv[2])
 for name in absent["modules"]:
     sys.modules[name] = None

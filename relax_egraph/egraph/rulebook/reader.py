@@ -72,6 +72,11 @@ def read_all(source: Source) -> Iterator[Form | Unread]:
         count, at = count + isinstance(item, Form), item.end
 
 
+def tokens(text: str) -> Iterator[str]:
+    """All of `text`, cut into parentheses, atoms, comments and spaces."""
+    return (match[0] for match in _TOKEN.finditer(text))
+
+
 def is_start(source: Source, start: int, before: int) -> bool:
     """Whether the text at `start` looks like a new form after the form at `before`.
 

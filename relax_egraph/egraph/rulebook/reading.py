@@ -109,14 +109,36 @@ def check_book(families: tuple[str, ...] = rules.FAMILIES) -> None:
     _book(families, in_force(), trial)
 
 
+def check_family(family: str, source: Source) -> list[Entry]:
+    """The entries of `source`, as the file of a family of the book; raises `RuleError`.
+
+    It is read after the files before it.
+    """
+    files = (*rules.FACTS, *rules.FAMILIES)
+    before = _before(files[: files.index(family)], in_force())
+    with prepared(_declarations(before)) as trial:
+        return load(source, before.scope.copy(), trial)
+
+
+@lru_cache(4)
+def _before(families: tuple[str, ...], operators: Operators) -> Reading:
+    return _files(families, operators, None)
+
+
 def _book(families: tuple[str, ...], operators: Operators, trial: EGraph | None) -> Reading:
+    reading = _files((*rules.FACTS, *families), operators, trial)
+    reading.scope.trusted = False
+    return replace(reading, families=families)
+
+
+def _files(families: tuple[str, ...], operators: Operators, trial: EGraph | None) -> Reading:
+    """The entries of families of the book; their scope is open for more."""
     scope = Scope(rules=dict.fromkeys(rule.name for rule in generated_rules()), trusted=True)
     entries: list[Entry] = []
-    for family in (*rules.FACTS, *families):
+    for family in families:
         entries += load(Source(f"rules/{family}.egg", rules.text(family)), scope, trial)
         if family == rules.FACTS[-1]:
             scope.closed = _closed(scope)
-    scope.trusted = False
     return Reading(families, (), operators, tuple(entries), scope, len(entries))
 
 

@@ -112,17 +112,29 @@ def read_tests(path: Path, beside: Iterable[rules.Given] = ()) -> tuple[FileTest
     Raises `RuleError` for syntax errors in the file or in rules, and for an unknown family.
     """
     ((name, text),) = rules.read([path]).files
-    families, files = _under_test(Source(name, text), path.parent)
+    return cases_in(Source(name, text), path.parent, beside)
+
+
+def cases_in(
+    source: Source, folder: Path, beside: Iterable[rules.Given] = ()
+) -> tuple[FileTest, ...]:
+    """The cases of the text of a file in `folder`; like `read_tests`."""
+    families, files = _under_test(source, folder)
     of_user = rules.read([*beside, *files])
     line, tests = 1, list[FileTest]()
-    for part in SEPARATOR.split(text):
+    for part in SEPARATOR.split(source.text):
         if _CHECKS.search(part):
             fires = tuple(directive(part, "FIRES"))
-            tests.append(FileTest(name, line, _title(part), part, families, of_user, fires))
+            tests.append(FileTest(source.name, line, _title(part), part, families, of_user, fires))
         line += part.count("\n") + 1
     for test in tests[:1]:
         assert test.book  # reads the rules
     return tuple(tests)
+
+
+def is_file_test(text: str) -> bool:
+    """Whether a text has cases, and is no file of rules."""
+    return bool(_CHECKS.search(text) or re.search(r"(?m)^; RULES: ", text))
 
 
 _CHECKS = re.compile(r"^; FIRES: |^[^;\n]*\(check\b", re.MULTILINE)

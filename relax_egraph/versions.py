@@ -1,4 +1,4 @@
-"""Versions of packages, and the processor."""
+"""Versions of packages, and the processor: what a report of an error should say."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -6,7 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from relax_egraph.lower.emit.machine import machine_of
 from relax_egraph.lower.emit.target import NOT_IN_KERNELS, host
 
-PACKAGES = ("numpy", "egglog", "llvmlite", "onnx")
+PACKAGES = ("numpy", "egglog", "llvmlite", "sympy", "highspy", "onnx", "torch", "jax", "z3-solver")
+"""The packages whose versions are shown."""
 
 
 def versions() -> dict[str, str]:
@@ -22,6 +23,13 @@ def versions() -> dict[str, str]:
         "caches": f"{machine.first.size >> 10} KiB and {machine.second.size >> 10} KiB a core",
         "features": " ".join(used),
     }
+
+
+def show_versions() -> None:
+    """Print what `versions` says, a line each."""
+    known = versions()
+    width = max(map(len, known))
+    print("\n".join(f"{name:<{width}} {value}" for name, value in known.items()))
 
 
 def _version(package: str) -> str:
