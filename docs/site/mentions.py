@@ -33,7 +33,7 @@ def rules_by_name() -> dict[str, tuple[list[Rule], list[Rule]]]:
 
 
 @cache
-def tests_by_rule() -> dict[str, list[FileTest]]:
+def cases_by_rule() -> dict[str, list[FileTest]]:
     """By rule, the file tests of the book in which it must fire."""
     found: dict[str, list[FileTest]] = {}
     for path in book_tests():

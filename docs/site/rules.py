@@ -9,7 +9,7 @@ from typing import Any
 
 from docs.proofs import LEDGER
 from docs.site.examples import before_and_after
-from docs.site.mentions import BOOK, made, matched, tests_by_rule
+from docs.site.mentions import BOOK, made, matched, cases_by_rule
 from docs.site.operators import places
 from docs.site.text import fenced, prose, table
 from relax_egraph import rules
@@ -40,7 +40,7 @@ def _index(by_family: dict[str, list[Rule]]) -> str:
             f"[{family}]({family}.md)",
             str(len(some)),
             str(sum(_proofs().get(r.name, {}).get("status") == "proven" for r in some)),
-            str(sum(r.name in tests_by_rule() for r in some)),
+            str(sum(r.name in cases_by_rule() for r in some)),
         )
         for family, some in by_family.items()
     ]
@@ -92,7 +92,7 @@ def _proof(rule: Rule) -> str:
 
 
 def _tests(rule: Rule) -> Iterator[str]:
-    seen = tests_by_rule().get(rule.name, [])
+    seen = cases_by_rule().get(rule.name, [])
     pairs = (before_and_after(rule, test) for test in seen)
     if pair := next(filter(None, pairs), None):
         yield fenced(f"{pair[0]}\n; becomes equal to\n{pair[1]}", "lisp")
@@ -106,7 +106,7 @@ def _link(test: FileTest) -> str:
 
 def _file_tests(family: str) -> Iterator[str]:
     """The cases of the family's file."""
-    seen = {t.line: t for some in tests_by_rule().values() for t in some if _of(family, t)}
+    seen = {t.line: t for some in cases_by_rule().values() for t in some if _of(family, t)}
     if seen:
         yield "## File tests"
     for line, test in sorted(seen.items()):

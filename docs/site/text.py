@@ -1,11 +1,14 @@
 """Parts of generated pages."""
 
+import re
 from collections.abc import Iterable
 
 
 def prose(text: str) -> str:
     """A text of this project, with double backticks around code, in a cell or a paragraph."""
-    return text.replace("``", "`").replace("|", "\\|")
+    parts = text.replace("``", "`").split("`")
+    parts[::2] = [re.sub(r"([\[\]<>|*_~])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 def fenced(text: str, language: str) -> str:

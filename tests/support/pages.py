@@ -123,6 +123,8 @@ class Session:
 
     def outputs(self, block: Block) -> Iterator[Output]:
         """Run a block; the expected and the actual output of each part of it."""
+        if not block.is_example:
+            return
         if block.is_file:
             Path(block.title).write_text(block.text, "utf-8")
         elif block.language == "python":
