@@ -37,7 +37,7 @@ def _entry(name: str) -> str:
     value = getattr(rx, name)
     if isinstance(value, ModuleType):
         return "\n".join([f"### rx.{name}\n", *_of_module(name, value)])
-    return f"### rx.{name}\n\n{_directive(path_of(value))}"
+    return _directive(f"rx.{name}", value, level=3)
 
 
 def _of_module(name: str, module: ModuleType) -> Iterator[str]:
@@ -48,14 +48,9 @@ def _of_module(name: str, module: ModuleType) -> Iterator[str]:
         if "<" in value.__qualname__:
             made.append(f"`{function}`")
         else:
-            yield f"#### rx.{name}.{function}\n\n{_directive(path_of(value))}"
+            yield _directive(f"rx.{name}.{function}", value, level=4)
     if made:
         yield f"Functions of elements: {', '.join(made)}.\n"
-
-
-def path_of(value: Any) -> str:
-    """The path by which a function or class is imported."""
-    return f"{value.__module__}.{value.__qualname__}"
 
 
 def public(module: ModuleType) -> list[str]:
@@ -70,5 +65,8 @@ def public(module: ModuleType) -> list[str]:
     ]
 
 
-def _directive(path: str) -> str:
-    return f"::: {path}\n    options:\n      show_root_heading: false\n"
+def _directive(name: str, value: Any, level: int) -> str:
+    """What has mkdocstrings put the signature and the docstring of `value` here."""
+    options = f"heading: {name}, toc_label: {name}, heading_level: {level}"
+    path = f"{value.__module__}.{value.__qualname__}"
+    return f"::: {path}\n    options: {{ {options} }}\n"

@@ -80,7 +80,7 @@ def test_the_navigation_has_every_page_once() -> None:
 def test_the_reference_has_every_name_of_the_facade() -> None:
     (page,) = api.pages().values()
 
-    assert set(re.findall(r"^### rx\.(\w+)$", page, re.MULTILINE)) == set(rx.__all__)
+    assert set(re.findall(r"(?:^### |heading: )rx\.(\w+)(?:,|$)", page, re.M)) == set(rx.__all__)
 
 
 def test_the_reference_has_every_command() -> None:
