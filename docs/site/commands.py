@@ -21,9 +21,7 @@ def pages() -> dict[str, str]:
     return {PLACE: "\n\n".join((_HEAD, *_sections(commands, "relax-egraph", None)))}
 
 
-def _sections(
-    command: click.Command, path: str, parent: click.Context | None
-) -> Iterator[str]:
+def _sections(command: click.Command, path: str, parent: click.Context | None) -> Iterator[str]:
     context = click.Context(
         command, info_name=path.rpartition(" ")[2], parent=parent, terminal_width=88
     )

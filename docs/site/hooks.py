@@ -43,6 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """Have links lead to pages of the site."""
+    """Have links lead to pages of the site, and rules coloured as Lisp."""
     place = page.file.src_uri
-    return sources.in_site(place, markdown) if place in sources.written() else markdown
+    text = sources.in_site(place, markdown) if place in sources.written() else markdown
+    return text.replace("```egg", "```lisp")

@@ -58,7 +58,11 @@ def _page(title: str, members: Iterable[Declaration]) -> str:
 
 def _entry(d: Declaration) -> str:
     result = "" if d.result == "Unit" else f" → `{d.result}`"
-    parts = [f"## {d.name} {{ #{anchor(d.name)} }}", f"`{d.usage}`{result}", prose(_sentence(d.meaning))]
+    parts = [
+        f"## {d.name} {{ #{anchor(d.name)} }}",
+        f"`{d.usage}`{result}",
+        prose(_sentence(d.meaning)),
+    ]
     return "\n\n".join((*parts, *_mentions(d.name)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from docs.proofs import LEDGER
 from docs.site.examples import before_and_after
-from docs.site.mentions import BOOK, made, matched, cases_by_rule
+from docs.site.mentions import BOOK, cases_by_rule, made, matched
 from docs.site.operators import places
 from docs.site.text import fenced, prose, table
 from relax_egraph import rules
@@ -50,7 +50,7 @@ def _index(by_family: dict[str, list[Rule]]) -> str:
 
 
 def _page(family: str, some: list[Rule]) -> str:
-    parts = [f"# Family {family}", _head_of(family), *map(_entry, some), *_file_tests(family)]
+    parts = [f"# {family}", _head_of(family), *map(_entry, some), *_file_tests(family)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -74,7 +74,7 @@ def _law(rule: Rule) -> Iterator[str]:
 
 
 def _facts(rule: Rule) -> Iterator[str]:
-    said = [f"float class **{rule.float_class}**", _proof(rule)]
+    said = [f"Float class **{rule.float_class}**", _proof(rule)]
     yield "; ".join(filter(None, said)) + "."
     for verb, names in (("Matches", matched(rule)), ("Makes", made(rule))):
         if known := [f"[`{n}`]({places()[n]})" for n in names if n in places()]:

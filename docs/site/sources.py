@@ -16,14 +16,14 @@ def rooms() -> dict[str, Path]:
     """The READMEs that are pages, too: by their place in the site, their files."""
     folders = ["rules", "editors", "extract", "lower", "vm"]
     folders += sorted(f"relax_egraph/{p.parent.name}" for p in _own_readmes())
-    return {f"rooms/{folder.rpartition('/')[2]}.md": ROOT / folder / "README.md" for folder in folders}
+    return {
+        f"rooms/{folder.rpartition('/')[2]}.md": ROOT / folder / "README.md" for folder in folders
+    }
 
 
 def _own_readmes() -> Iterator[Path]:
     linked = {p.name for p in (ROOT / "relax_egraph").iterdir() if p.is_symlink()}
-    return (
-        p for p in (ROOT / "relax_egraph").glob("*/README.md") if p.parent.name not in linked
-    )
+    return (p for p in (ROOT / "relax_egraph").glob("*/README.md") if p.parent.name not in linked)
 
 
 def written() -> dict[str, Path]:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -26,12 +27,9 @@ def page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     """A folder for the page; what it imports and registers is forgotten after it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    kept = [(table, dict(table)) for table in (function.FUNCTIONS, registry.REGISTERED)]
     imported = set(sys.modules)
-    yield
-    for table, before in kept:
-        table.clear()
-        table.update(before)
+    with patch.dict(function.FUNCTIONS), patch.dict(registry.REGISTERED):
+        yield
     for name in set(sys.modules) - imported:
         if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
             del sys.modules[name]
