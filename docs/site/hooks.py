@@ -6,7 +6,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from docs.site import api, commands, operators, rules, sources
+from docs.site import api, commands, notebooks, operators, rules, sources
 
 
 @cache
@@ -34,10 +34,10 @@ def _filled(nav: Any) -> Any:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the READMEs of rooms and the generated pages."""
+    """Add the READMEs of rooms, the generated pages, and lessons as notebooks."""
     for place, file in sources.rooms().items():
         files.append(File.generated(config, place, content=file.read_text("utf-8")))
-    for place, text in generated().items():
+    for place, text in (generated() | notebooks.lessons()).items():
         files.append(File.generated(config, place, content=text))
     return files
 
@@ -46,4 +46,7 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     """Have links lead to pages of the site, and rules coloured as Lisp."""
     place = page.file.src_uri
     text = sources.in_site(place, markdown) if place in sources.written() else markdown
+    if place.startswith("tutorial/"):
+        name = place.rpartition("/")[2].removesuffix(".md")
+        text += f"\n[This lesson as a notebook]({name}.ipynb){{ download }}\n"
     return text.replace("```egg", "```lisp")
