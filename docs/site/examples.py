@@ -29,15 +29,27 @@ def before_and_after(rule: Rule, test: FileTest) -> tuple[str, str] | None:
     Premises are not looked at: that the rule fires is what the test asserts.
     """
     for first, second in _equal_terms(test):
-        for direction in rule.directions:
-            if direction.left is None or direction.right is None:
-                continue
+        for left, right in _sides(rule):
             bound: dict[str, str] = {}
-            if _matches(direction.left, first, bound) and _matches(direction.right, second, bound):
+            if _matches(left, first, bound) and _matches(right, second, bound):
                 shown = written(first), written(second)
                 if max(map(len, shown)) <= _LONGEST:
                     return shown
     return None
+
+
+def _sides(rule: Rule) -> Iterator[tuple[Tree, Tree]]:
+    """What a rule matches of a value, and what it unites with the value."""
+    for direction in rule.directions:
+        for value, right in direction.unions:
+            for premise in direction.body:
+                match premise:
+                    case Form(items=(Atom(text="="), name, Form() as left)) if written(
+                        name
+                    ) == written(value):
+                        yield left, substituted(right, direction.lets)
+                    case _:
+                        pass
 
 
 def _equal_terms(test: FileTest) -> Iterator[tuple[Tree, Tree]]:
@@ -48,7 +60,8 @@ def _equal_terms(test: FileTest) -> Iterator[tuple[Tree, Tree]]:
                 bare = isinstance(value, Form) and value.head in _BARE
                 names[name] = Atom(name.removeprefix("$"), 0) if bare else substituted(value, names)
             case "check", [Form(items=(Atom(text="="), first, second))]:
-                yield substituted(first, names), substituted(second, names)
+                pair = substituted(first, names), substituted(second, names)
+                yield from (pair, pair[::-1])
             case _:
                 pass
 
