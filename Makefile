@@ -19,6 +19,7 @@
 # make replay  all tests, with a proof of each optimization in them, replayed step by step
 # make prove   prove the rule book for all extents; prints what is not proven, with the reason
 # make docs    write the pages that are generated
+# make site    build the documentation in build/site, without the network
 # make fuzz    all tests with new random examples, and the long random runs
 #
 # Each makes .venv, with the project and its pinned dependencies, if it is not there.
@@ -30,7 +31,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-torch conformance-jax replay prove docs fuzz clean
+.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-torch conformance-jax replay prove docs site fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -100,6 +101,9 @@ docs: .venv/installed
 	$(BIN)/python -m docs.operators
 	$(BIN)/python -m docs.builtins
 
+site: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build
+
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -108,6 +112,10 @@ docs: .venv/installed
 
 .venv/lint: .venv/installed
 	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+.venv/docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --group docs
 	touch $@
 
 clean:

@@ -38,14 +38,14 @@ def page() -> str:
     dtypes = ", ".join(f"`{dtype}`" for dtype in DTYPES)
     count = len(OPS) - len(intrinsics)
     parts = [INTRODUCTION.format(count=count, intrinsics=len(intrinsics), dtypes=dtypes)]
-    for title, promise, members in _families():
+    for title, promise, members in families():
         parts.append(f"\n## {title}\n\n{promise}" + "".join(_table(members)))
     parts.append("\n## Intrinsics: calls of what lies below the graph\n\n| | |\n|---|---|\n")
     parts += [f"| `{op}` | {_cell(op.meaning)} |\n" for op in intrinsics]
     return "".join(parts)
 
 
-def _families() -> Iterator[tuple[str, str, list[Op]]]:
+def families() -> Iterator[tuple[str, str, list[Op]]]:
     """The modules that define operators: their first line, what follows it, and the operators."""
     for name in dir(ops):
         module = sys.modules.get(f"{ops.__name__}.{name}")

@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Packed)
 OWN = "vm.builtin."
 """The name prefix of builtins."""
 
-_REGISTERED: dict[str, Packed] = {}
+REGISTERED: dict[str, Packed] = {}
 
 
 @takes(name=NAME, override=FLAG)
@@ -32,9 +32,9 @@ def register_func(name: str, *, override: bool = False) -> Callable[[F], F]:
     def register(function: F) -> F:
         if not callable(function):
             raise TypeError(f"{name!r} is to be a packed function, and {function!r} is no callable")
-        if name in _REGISTERED and not override:
+        if name in REGISTERED and not override:
             raise ValueError(f"the packed function {name!r} is registered already")
-        _REGISTERED[name] = function
+        REGISTERED[name] = function
         return function
 
     return register
@@ -42,14 +42,14 @@ def register_func(name: str, *, override: bool = False) -> Callable[[F], F]:
 
 def registered(name: str) -> Packed | None:
     """The packed function registered as `name`, or ``None``."""
-    return _REGISTERED.get(name)
+    return REGISTERED.get(name)
 
 
 def registered_names() -> tuple[str, ...]:
     """The names of all registered packed functions, sorted."""
-    return tuple(sorted(_REGISTERED))
+    return tuple(sorted(REGISTERED))
 
 
 def unregister_func(name: str) -> None:
     """Remove the packed function `name`, if it exists; existing machines keep it."""
-    _REGISTERED.pop(name, None)
+    REGISTERED.pop(name, None)

@@ -11,7 +11,7 @@ from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.ir.struct_info import Shape
 
 TEXT = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text("utf-8")
-(PRELUDE,) = re.findall(r"```lisp\n(.*?)```", TEXT, re.DOTALL)
+(PRELUDE,) = re.findall(r"```egg[^\n]*\n(.*?)```", TEXT, re.DOTALL)
 ROWS = [
     (construct.replace("\\|", "|"), rule)
     for construct, rule in re.findall(r"^\| (.*?) (?<!\\)\| (.*) \|$", TEXT, re.MULTILINE)

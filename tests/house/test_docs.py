@@ -19,7 +19,7 @@ def test_the_page_is_that_of_the_code(generated: ModuleType, pytestconfig: pytes
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "relax_egraph"
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *PACKAGE.glob("*/README.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *PACKAGE.glob("*/README.md")]
 PATH = re.compile(r"`((?:[a-z_]+/)*[a-z_]+\.py)`")
 
 
