@@ -106,3 +106,44 @@ def test_a_rule_that_unites_different_shapes_is_named() -> None:
     assert str(error.value) == (
         "rule negative-is-sum (<rules>:1:1) is unsound: it equates values of shapes (n, 4) and (4,)"
     )
+
+
+COMPUTED = {
+    "by a later premise": """
+(relation mean-square (Tensor Tensor))
+(rule ((= v (R.mean (R.multiply x x) axes true)) (= axes (vec-of last)) (= last (- (rank-of x) 1)))
+      ((mean-square v x)))
+(rewrite (R.sqrt (R.abs v)) (R.sqrt v) :when ((mean-square v x)) :name "root")
+""",
+    "in the left side": """
+(rewrite (R.sqrt (R.abs (R.mean y (vec-of last) true))) (R.sqrt (R.mean y (vec-of last) true))
+  :when ((= y (R.multiply x x)) (= last (- (rank-of y) 1))) :name "root")
+""",
+    "over several premises": """
+(rewrite (R.sqrt (R.abs (R.mean (R.multiply x x) axes true))) (R.sqrt (R.mean y axes true))
+  :when ((< -1 last) (= axes (vec-of last)) (= last (- r 1)) (= r (+ k 0)) (= k (rank-of x))
+         (= y (R.multiply x x)))
+  :name "root")
+""",
+}
+"""Rules of one law, which compute an axis before what it is computed of."""
+
+ROOT = """
+@R.function
+def main(x: R.Tensor(("n", 4), "float32")):
+    with R.dataflow():
+        square = R.multiply(x, x)
+        mean = R.mean(square, axis=[1], keepdims=True)
+        gv = R.sqrt(R.abs(mean))
+        R.output(gv)
+    return gv
+"""
+
+
+@pytest.mark.parametrize("text", COMPUTED.values(), ids=COMPUTED)
+def test_premises_may_compute_in_any_order(text: str) -> None:
+    without = ["canon", "bounds"]  # which drop the magnitude, too
+
+    report = rx.explain(rx.parse(ROOT), rules=[text], without=without)
+
+    assert report.rules["root"] == 1

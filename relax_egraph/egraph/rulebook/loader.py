@@ -24,9 +24,10 @@ from relax_egraph.egraph.rulebook.forms import (
 )
 from relax_egraph.egraph.rulebook.guards import expand
 from relax_egraph.egraph.rulebook.named_attributes import with_all_attributes
+from relax_egraph.egraph.rulebook.ordering import in_order
 from relax_egraph.egraph.rulebook.reader import Unread, read, read_all
 from relax_egraph.egraph.rulebook.refusals import explained
-from relax_egraph.egraph.rulebook.rule import Entry, FloatClass, Rule, Statement
+from relax_egraph.egraph.rulebook.rule import ROOT, Entry, FloatClass, Rule, Statement
 from relax_egraph.egraph.rulebook.scope import ENGINE_RULESETS, Scope, declare, near
 from relax_egraph.egraph.rulebook.shorthand import written_out
 from relax_egraph.egraph.rulebook.stating import as_rules, state
@@ -129,7 +130,8 @@ def _entries(form: Form, source: Source, scope: Scope, trial: EGraph | None) -> 
 
 def _rule(options: Options, source: Source, scope: Scope) -> Rule:
     file = source.name.rsplit("/", 1)[-1]
-    form, name, ruleset = options.form, options.name, options.ruleset
+    name, ruleset = options.name, options.ruleset
+    form = options.form if scope.trusted else in_order(options.form, ROOT)
     span, comment = source.span(form.start), source.comment_above(form)
     stated = [m[1] for line in comment if (m := _FLOAT.fullmatch(line))]
     return Rule(
