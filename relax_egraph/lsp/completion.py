@@ -11,7 +11,7 @@ from relax_egraph.egraph.rulebook.vocabulary import Declaration, operators
 from relax_egraph.ir import dtypes
 from relax_egraph.lsp.book import book_names, book_tables, known_names
 from relax_egraph.lsp.cursor import Cursor, Opened, cursor_at
-from relax_egraph.lsp.names import Names
+from relax_egraph.authoring.names import Names
 
 Shown: TypeAlias = Literal["operator", "fact", "keyword", "variable", "value", "ruleset"]
 """What a completion is shown as."""

@@ -19,10 +19,10 @@ from relax_egraph.lsp.completion import completions, word_before
 from relax_egraph.lsp.cursor import cursor_at
 from relax_egraph.lsp.edited import Edited
 from relax_egraph.lsp.hover import hover
-from relax_egraph.lsp.names import Name
+from relax_egraph.authoring.names import Name
 from relax_egraph.lsp.places import NotRenamed, definition, references, renamed
 from relax_egraph.lsp.positions import offset_of
-from relax_egraph.lsp.questions import Answer, Kind
+from relax_egraph.authoring.questions import Answer, Kind
 
 
 class _AtPlace(Protocol):
