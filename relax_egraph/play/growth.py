@@ -4,9 +4,11 @@ The matches that were recorded of a run are applied once more to a table of node
 union-find over classes and congruence closure, as egglog applied them.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from relax_egraph.egraph.node import Node
 from relax_egraph.egraph.readback.tables import Key
@@ -14,8 +16,16 @@ from relax_egraph.egraph.recording.recording import Moment
 from relax_egraph.egraph.recording.snapshot import Instance, Made
 from relax_egraph.egraph.view import ClassId, View
 
-Class = int
+Class: TypeAlias = int
 """The number of a class here; classes of the program keep theirs."""
+
+
+_PART = re.compile(r"(/\d+)?(=>|<=)?$")
+
+
+def name_of(reported: str) -> str:
+    """The name of a rule in its file; a run names each alternative and direction of it."""
+    return _PART.sub("", reported, count=1)
 
 
 @dataclass(slots=True)
@@ -45,6 +55,7 @@ class Step:
     `merged` are the classes that took in another one.
     """
 
+    number: int
     phase: str
     iteration: int
     effects: tuple[RuleEffect, ...]
@@ -53,9 +64,13 @@ class Step:
 
 
 class Growth:
-    """Applies the matches of recorded moments to the classes of `view`."""
+    """Applies the matches of recorded moments to the classes of `view`.
 
-    def __init__(self, view: View) -> None:
+    What several rules add in one iteration is of the rule in `first`, if one of them is.
+    """
+
+    def __init__(self, view: View, first: Container[str] = ()) -> None:
+        self._first = first
         self._parent: dict[Class, Class] = {}
         self._table: dict[Node[Class], Entry] = {}
         self._of_key: dict[Key, Class] = {}
@@ -98,7 +113,7 @@ class Growth:
 
     def _apply(self, moment: Moment) -> tuple[RuleEffect, ...]:
         matches, nodes, unions = Counter[str](), Counter[str](), Counter[str]()
-        for match in moment.matches:
+        for match in sorted(moment.matches, key=lambda m: name_of(m.rule) not in self._first):
             before = len(self._table)
             for instance in match.made:
                 self._instance(instance, match.rule)
@@ -166,4 +181,4 @@ class Growth:
         now = {c: self.find(c) for c in self._begun}
         merged = frozenset(to for c, to in now.items() if c != to)
         whole = {c: tuple(entries) for c, entries in classes.items()}
-        return Step(phase, iteration, effects, whole, merged)
+        return Step(self._step, phase, iteration, effects, whole, merged)

@@ -11,7 +11,7 @@ from relax_egraph.egraph.view import ClassId, EClass, View
 from relax_egraph.ir.struct_info import TensorStructInfo, tensor
 from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.play.chosen import Chosen, chosen_of, saturated_classes
-from relax_egraph.play.growth import Class, Entry, Growth, Step
+from relax_egraph.play.growth import Class, Entry, Growth, Step, name_of
 from relax_egraph.reasons.classes import leaf_text, type_text
 from relax_egraph.reasons.explain import Reasons
 
@@ -39,7 +39,7 @@ class _Region:
         self.region = region
         view, self.source = region.view, region.runs[0].view
         with region.runs[0].again():
-            growth = Growth(self.source)
+            growth = Growth(self.source, reasons.book.of_user)
             self.steps = [s for s in growth.steps(record(region.runs[0])) if _changes(s)]
         self.known = saturated_classes(self.steps[-1], region.became, view)
         self.types = dict[Class, str]()
@@ -65,18 +65,17 @@ class _Region:
 
     def _step(self, step: Step, chosen: Mapping[ClassId, Chosen] | None = None) -> dict[str, Any]:
         reached = self._reached(step)
-        number = max((e.step for es in step.classes.values() for e in es), default=0)
         return {
             "phase": step.phase,
             "iteration": step.iteration,
             "effects": [
-                {"rule": e.rule, "matches": e.matches, "nodes": e.nodes, "unions": e.unions}
+                {"rule": name_of(e.rule), "matches": e.matches, "nodes": e.nodes, "unions": e.unions}
                 for e in step.effects
                 if e.nodes or e.unions
             ],
             "classes": [self._class(step, c, chosen or {}) for c in reached[:MOST_CLASSES]],
             "of": len(step.classes),
-            "number": number,
+            "number": step.number,
         }
 
     def _reached(self, step: Step) -> list[Class]:
@@ -109,7 +108,7 @@ class _Region:
                 {
                     "text": self._text(e),
                     "classes": [k for k in e.node.operands if k in step.classes],
-                    "rule": e.rule,
+                    "rule": name_of(e.rule),
                     "step": e.step,
                     "chosen": e is best,
                 }

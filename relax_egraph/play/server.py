@@ -120,10 +120,12 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
         if origin is not None and origin.removeprefix("http://") not in hosts:
             raise _Refused(HTTPStatus.FORBIDDEN, "the request is of another site's page")
-        _, token, *path = self.path.split("?", 1)[0].split("/", 2)
+        token, slash, path = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self._play.token.encode()):
             raise _Refused(HTTPStatus.FORBIDDEN, "the address has no token, or a wrong one")
-        return "".join(path)
+        if not slash:
+            raise _Refused(HTTPStatus.NOT_FOUND, "the address ends with a slash")
+        return path
 
     def _file(self, path: str) -> tuple[str, bytes]:
         if path == "start.json":

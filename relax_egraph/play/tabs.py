@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Condition, Lock, Thread
 from typing import Generic, TypeVar
@@ -35,7 +35,10 @@ class _Tab:
 
 
 class Tabs(Generic[T]):
-    """Runs questions in at most `size` workers, each of which begins with the call `begin`."""
+    """Runs questions in at most `size` workers, each of which begins with the call `begin`.
+
+    One more is kept in readiness.
+    """
 
     def __init__(self, size: int, limits: Limits, begin: Callable[[], object]) -> None:
         self.limits = limits
@@ -45,6 +48,7 @@ class Tabs(Generic[T]):
         self._idle: list[tuple[str, Worker]] = []
         self._busy = 0
         self._change = Condition()
+        self._warming = False
         self._closed = False
 
     def ask(self, name: str, edit: int, call: Callable[[], T]) -> T | Death:
@@ -79,7 +83,11 @@ class Tabs(Generic[T]):
             raise Outdated
 
     def warm(self) -> None:
-        """Start a worker in the background if none is idle, so that the next question has one."""
+        """Start a worker in the background if none is idle: the next question waits for it."""
+        with self._change:
+            if self._idle or self._warming or self._closed:
+                return
+            self._warming = True
         Thread(target=self._warm, daemon=True).start()
 
     def close(self) -> None:
@@ -108,8 +116,7 @@ class Tabs(Generic[T]):
             self._change.wait_for(lambda: tab.worker is not older, _GRACE)
             if tab.worker is older:
                 older.close()
-        self.warm()
-        return tab
+            return tab
 
     @contextmanager
     def _worker(self, name: str) -> Generator[Worker]:
@@ -119,6 +126,7 @@ class Tabs(Generic[T]):
             if self._closed:
                 raise Outdated
             self._busy += 1
+            self._change.wait_for(lambda: self._idle or not self._warming or self._closed)
             self._idle = [(tab, worker) for tab, worker in self._idle if worker.alive]
             found = next((pair for pair in self._idle if pair[0] == name), None)
             if found is None and self._idle:
@@ -128,6 +136,7 @@ class Tabs(Generic[T]):
         worker = None
         try:
             worker = found[1] if found else self._begun()
+            self.warm()  # a spare: where this one is ended, the next question does not wait
             yield worker
         finally:
             with self._change:
@@ -137,6 +146,8 @@ class Tabs(Generic[T]):
                     for _, surplus in self._idle[: -self._size]:
                         surplus.close()
                     del self._idle[: -self._size]
+                elif worker is not None:
+                    worker.close()
                 self._change.notify_all()
 
     def _begun(self) -> Worker:
@@ -147,16 +158,13 @@ class Tabs(Generic[T]):
         return worker
 
     def _warm(self) -> None:
-        with self._change:
-            if self._idle or self._closed:
-                return
-        try:
+        worker = None
+        with suppress(RelaxEgraphError, ValueError):  # the next question says so
             worker = self._begun()
-        except (RelaxEgraphError, ValueError):
-            return  # the next question says so
         with self._change:
-            if self._closed:
+            self._warming = False
+            if worker is not None and self._closed:
                 worker.close()
-            else:
+            elif worker is not None:
                 self._idle.append(("", worker))
-                self._change.notify_all()
+            self._change.notify_all()
