@@ -29,9 +29,7 @@ from relax_egraph.cli.group import commands
     help="The most memory of one evaluation.",
 )
 @click.option("--browser", is_flag=True, help="Open the page in a browser.")
-def play(
-    files: tuple[Path, ...], port: int, seconds: float, memory: float, browser: bool
-) -> None:
+def play(files: tuple[Path, ...], port: int, seconds: float, memory: float, browser: bool) -> None:
     """Try rules in a page: what they do to a program is shown while both are typed.
 
     The page is served to this machine alone, at an address with a token in it, and loads nothing

@@ -68,8 +68,15 @@ def _result(asked: Asked) -> dict[str, Any]:
     figures = reasons.figures(quick=True)
     own = [n for n in names_in(Source(asked.file, asked.rules)).every if n.kind == "rule"]
     named = (
-        "cost_before", "cost", "bound", "gap", "assumed",
-        "kernels", "rules", "before", "after",
+        "cost_before",
+        "cost",
+        "bound",
+        "gap",
+        "assumed",
+        "kernels",
+        "rules",
+        "before",
+        "after",
     )
     return {
         **{name: figures[name] for name in named},

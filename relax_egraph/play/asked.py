@@ -53,7 +53,9 @@ class Asked:
     @property
     def session(self) -> "Asked":
         """The same program and rules, without a question about them."""
-        return Asked("result", self.program, self.rules, self.alone, file=self.file, model=self.model)
+        return Asked(
+            "result", self.program, self.rules, self.alone, file=self.file, model=self.model
+        )
 
     @property
     def options(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The chosen program in terms of tensors: for each class the node and the kernel that compute it."""
+"""The chosen program in terms of tensors: the node and the kernel that compute each class."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -59,7 +59,9 @@ def saturated_classes(
     `became` maps those of the program; the others are found by their nodes.
     """
     nodes = {
-        node: c for c, eclass in view.classes.items() if eclass.sort != "kernel"
+        node: c
+        for c, eclass in view.classes.items()
+        if eclass.sort != "kernel"
         for node in eclass.nodes
     }
     known = {c: became[c] for c in step.classes if c in became}

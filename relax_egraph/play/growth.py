@@ -30,7 +30,7 @@ def name_of(reported: str) -> str:
 
 @dataclass(slots=True)
 class Entry:
-    """A node and its class; `rule` added it in `step`, or it is of the program: then it is empty."""
+    """A node and its class; `rule` added it in `step`, and is empty for a node of the program."""
 
     node: Node[Class]
     owner: Class

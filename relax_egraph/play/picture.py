@@ -1,14 +1,14 @@
 """Steps of an e-graph's growth as data for the page, bounded; the page draws them."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR
 from relax_egraph.egraph.readback.node_text import node_text
 from relax_egraph.egraph.recording.recording import record
-from relax_egraph.egraph.view import ClassId, EClass, View
-from relax_egraph.ir.struct_info import TensorStructInfo, tensor
+from relax_egraph.egraph.view import ClassId, EClass
+from relax_egraph.ir.struct_info import tensor
 from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.play.chosen import Chosen, chosen_of, saturated_classes
 from relax_egraph.play.growth import Class, Entry, Growth, Step, name_of
@@ -69,7 +69,12 @@ class _Region:
             "phase": step.phase,
             "iteration": step.iteration,
             "effects": [
-                {"rule": name_of(e.rule), "matches": e.matches, "nodes": e.nodes, "unions": e.unions}
+                {
+                    "rule": name_of(e.rule),
+                    "matches": e.matches,
+                    "nodes": e.nodes,
+                    "unions": e.unions,
+                }
                 for e in step.effects
                 if e.nodes or e.unions
             ],

@@ -8,7 +8,6 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

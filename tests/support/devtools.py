@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.browser import OPTIONS, browser
 
-WAIT = 120.0
+WAIT = 60.0
 """Seconds until what a test waits for must be there."""
 
 
@@ -52,18 +52,22 @@ class Page:
 
     def value(self, script: str) -> Any:
         """The value of an expression of JavaScript, which may be a promise."""
-        done = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        done = self.call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
     def wait(self, script: str, seconds: float = WAIT) -> Any:
-        """The value of an expression as soon as it is true."""
+        """The value of an expression as soon as it is true; an element is an empty object."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if found := self.value(script):
+            if (found := self.value(script)) not in (None, False, "", 0):
                 return found
             time.sleep(0.05)
-        raise AssertionError(f"not in {seconds:g} s: {script}; {self.value('document.body.innerText')}")
+        raise AssertionError(
+            f"not in {seconds:g} s: {script}; {self.value('document.body.innerText')}"
+        )
 
     def write(self, field: str, text: str) -> None:
         """Replace the text of a field, as if it was pasted."""
