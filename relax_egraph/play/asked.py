@@ -93,8 +93,13 @@ def asked(data: object, file: str, model: str) -> Asked:
 
 @cache
 def script_of(model: str) -> tuple[str, tuple[npt.NDArray[Any], ...]]:
-    """The text of a model in a file, and the constants that the text refers to by number."""
+    """The text of a model in a file, and the constants that the text refers to by number.
+
+    That of a program in script form is as it is written, with its comments.
+    """
     path = Path(model)
     module = IMPORTERS.get(path.suffix, rx.load_module)(path)
     text, constants = print_with_constants(module)
+    if path.suffix not in IMPORTERS and not constants:
+        text = path.read_text("utf-8")
     return text, tuple(constants)
