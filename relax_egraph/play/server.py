@@ -8,6 +8,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -109,8 +110,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
+        with suppress(ConnectionError):  # the page gave the question up
+            self.end_headers()
+            self.wfile.write(body)
 
     def _admitted(self) -> str:
         """The path behind the token, of a request that may be answered."""

@@ -44,6 +44,13 @@ def test_every_rule_of_an_example_fires_and_its_steps_lead_to_the_program(exampl
     assert kernels == {kernel["kernel"] for kernel in result["kernels"]}
 
 
+@pytest.mark.parametrize("example", examples(), ids=lambda e: e.name)
+def test_the_rules_of_examples_are_sound_but_for_the_one_that_is_wrong(example: Example) -> None:
+    verdicts = {name: of(example, "check", rule=name)["is_wrong"] for name in own(of(example))}
+
+    assert verdicts == {name: name == "root-is-operand" for name in verdicts}
+
+
 def test_the_first_example_is_one_kernel_by_its_rule() -> None:
     result = of(FIRST)
 
@@ -103,6 +110,16 @@ def test_a_check_answers_with_a_counterexample() -> None:
 
     assert (found["words"], found["is_wrong"]) == ("not sound", True)
     assert "left is 1.0, right is -1.0" in found["text"]
+
+
+def test_a_proof_finds_what_no_instance_shows() -> None:
+    example = examples()[6]
+    guard = ' (dim-ge (vec-get s 0) (DimSym "1"))'
+    asked = Asked("prove", example.program, example.rules.replace(guard, ""), rule="sum-of-product")
+
+    assert guard in example.rules
+    assert answer(asked)["words"] == "refuted"
+    assert of(example, "prove", rule="sum-of-product")["words"] == "proven"
 
 
 def test_a_rule_that_is_not_there_has_no_verdict() -> None:

@@ -22,7 +22,7 @@ export function layout(classes, label, most) {
     y += Math.max(...layer.map((b) => b.height)) + LAYER;
   }
   for (const layer of layers) settle(layer, boxes, width);
-  return { boxes, width, height: y - LAYER + GAP };
+  return { boxes, width, height: y };
 }
 
 function box(c, label) {
