@@ -12,7 +12,13 @@ from relax_egraph.cli.group import commands
 
 @commands.command("play")
 @click.argument("files", nargs=-1, type=values.EXISTING, metavar="[RULES.egg] [MODEL]")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default any free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="The port, by default any free one.",
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
@@ -30,7 +36,7 @@ from relax_egraph.cli.group import commands
 )
 @click.option("--browser", is_flag=True, help="Open the page in a browser.")
 def play(files: tuple[Path, ...], port: int, seconds: float, memory: float, browser: bool) -> None:
-    """Try rules in a page: what they do to a program is shown while both are typed.
+    """Try rules in a page that shows what they do as they are typed.
 
     The page is served to this machine alone, at an address with a token in it, and loads nothing
     from elsewhere. MODEL is a program in script form, or a model of another system; without one,
