@@ -40,6 +40,7 @@ MODULES: Mapping[str, Sequence[str]] = {
         "formatting",
     ],
     "lsp": ["language_server"],
+    "play": ["playground"],
     "calibrate": ["machine"],
     "completion": ["completion"],
 }

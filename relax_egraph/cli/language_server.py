@@ -15,10 +15,10 @@ from relax_egraph.cli.modules import import_modules
     help="A Python module to import first: it registers functions that rules call.",
 )
 def serve(modules: tuple[str, ...]) -> None:
-    """Serve an editor, by the Language Server Protocol on standard input and output.
+    """Serve an editor by the Language Server Protocol.
 
-    An editor starts it for rule files; editors/README.md says how. Needs pip install
-    'relax-egraph[lsp]'.
+    An editor starts it for rule files, on standard input and output; editors/README.md says how.
+    Needs pip install 'relax-egraph[lsp]'.
     """
     import_modules(modules)
     try:

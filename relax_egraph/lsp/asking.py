@@ -5,7 +5,7 @@ from concurrent.futures import CancelledError
 from functools import partial
 from importlib import import_module
 
-from relax_egraph.lsp.questions import Answer, Question, answer
+from relax_egraph.authoring.questions import Answer, Question, answer
 from relax_egraph.workers.pool import Pool
 from relax_egraph.workers.process import Death, Limits
 
@@ -15,7 +15,7 @@ _SECONDS, _MEMORY = 120.0, 4 << 30
 
 def _begin() -> None:
     """Import what questions need, before their time begins."""
-    import_module("relax_egraph.lsp.questions")
+    import_module("relax_egraph.authoring.questions")
 
 
 def _asked(question: Question, pool: Pool) -> Answer | None:

@@ -5,10 +5,10 @@ from functools import cache
 from pathlib import Path
 
 from relax_egraph import rules
+from relax_egraph.authoring.names import Name, Names, names_in
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.scope import declarations_in, vocabulary
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
-from relax_egraph.lsp.names import Name, Names, names_in
 
 FOLDER = Path(rules.__file__).resolve().parent
 """The folder of the book's files."""

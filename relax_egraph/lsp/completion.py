@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from relax_egraph.authoring.names import Names
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR
 from relax_egraph.egraph.rulebook.forms import RULES, Source
 from relax_egraph.egraph.rulebook.scope import PRIMITIVES, declarations_in
@@ -11,7 +12,6 @@ from relax_egraph.egraph.rulebook.vocabulary import Declaration, operators
 from relax_egraph.ir import dtypes
 from relax_egraph.lsp.book import book_names, book_tables, known_names
 from relax_egraph.lsp.cursor import Cursor, Opened, cursor_at
-from relax_egraph.lsp.names import Names
 
 Shown: TypeAlias = Literal["operator", "fact", "keyword", "variable", "value", "ruleset"]
 """What a completion is shown as."""

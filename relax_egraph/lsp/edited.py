@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from relax_egraph.authoring.diagnostics import Diagnosis, diagnosis
+from relax_egraph.authoring.names import Name, Names, names_in
+from relax_egraph.authoring.questions import Kind, Question
 from relax_egraph.egraph.rulebook.forms import RULES, Source
 from relax_egraph.lsp.book import family_of
-from relax_egraph.lsp.diagnostics import Diagnosis, diagnosis
-from relax_egraph.lsp.names import Name, Names, names_in
-from relax_egraph.lsp.questions import Kind, Question
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
+from relax_egraph.authoring.names import Name, Names
 from relax_egraph.egraph.rulebook.forms import Form, Source, premises_of
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import declarations_in
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.message import counted, some
 from relax_egraph.lsp.book import book_names, book_tables, declarations, declared_in, known_names
-from relax_egraph.lsp.names import Name, Names
 
 
 def hover(names: Names, name: Name, rules: Mapping[str, Rule]) -> str:

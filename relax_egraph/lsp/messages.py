@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from lsprotocol import types as lsp
 from pygls.uris import from_fs_path
 
+from relax_egraph.authoring.names import Kind as KindOfName
+from relax_egraph.authoring.names import Name
+from relax_egraph.authoring.questions import Answer, Kind
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.lsp.book import known_names
 from relax_egraph.lsp.completion import Completion, Shown
 from relax_egraph.lsp.cursor import Cursor
 from relax_egraph.lsp.edited import Edited
-from relax_egraph.lsp.names import Kind as KindOfName
-from relax_egraph.lsp.names import Name
 from relax_egraph.lsp.places import Place
 from relax_egraph.lsp.positions import position_of, range_of
-from relax_egraph.lsp.questions import Answer, Kind
 
 if TYPE_CHECKING:
     from pygls.workspace import PositionCodec as Codec

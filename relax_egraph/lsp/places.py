@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from relax_egraph.authoring.names import Name, Names
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.lsp.book import book_names, declarations, declared_in, known_names
-from relax_egraph.lsp.names import Name, Names
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
+from relax_egraph.authoring.names import Name
+from relax_egraph.authoring.questions import Answer, Kind
 from relax_egraph.egraph.rulebook.formatting import formatted
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.errors import RuleError
@@ -19,10 +21,8 @@ from relax_egraph.lsp.completion import completions, word_before
 from relax_egraph.lsp.cursor import cursor_at
 from relax_egraph.lsp.edited import Edited
 from relax_egraph.lsp.hover import hover
-from relax_egraph.lsp.names import Name
 from relax_egraph.lsp.places import NotRenamed, definition, references, renamed
 from relax_egraph.lsp.positions import offset_of
-from relax_egraph.lsp.questions import Answer, Kind
 
 
 class _AtPlace(Protocol):

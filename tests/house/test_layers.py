@@ -19,14 +19,19 @@ MAY_IMPORT = {
         *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax"),
         *("", "build", "calibrate", "diff", "discover", "egraph.rulebook", "extract"),
         "frontends",
-        *("lower.memory", "lsp", "reasons"),
+        *("lower.memory", "lsp", "play", "reasons", "workers"),
         *("rules", "optimize.explanation", "optimize.sizes", "versions"),
         "lower.jit.processors",
     },
-    "lsp": {
-        *("", "egraph.encoding.attributes", "egraph.rulebook", "ir", "prove", "rules", "verify"),
-        *("workers", "lsprotocol", "pygls"),
+    "play": {
+        *("", "authoring", "build", "egraph", "ir", "optimize.explanation", "reasons", "rules"),
+        *("script", "workers"),
     },
+    "lsp": {
+        *("authoring", "egraph.encoding.attributes", "egraph.rulebook", "ir", "rules", "workers"),
+        *("lsprotocol", "pygls"),
+    },
+    "authoring": {"", "egraph.rulebook", "ir", "prove", "rules", "verify"},
     "versions": {"lower.emit"},
     "diff": {"frontends", "optimize.session", "reasons", "rules"},
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},

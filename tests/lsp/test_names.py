@@ -2,11 +2,11 @@
 
 from textwrap import dedent
 
+from relax_egraph.authoring.names import Names, names_in
 from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.lsp.completion import completions
 from relax_egraph.lsp.cursor import cursor_at
 from relax_egraph.lsp.hover import hover
-from relax_egraph.lsp.names import Names, names_in
 from relax_egraph.lsp.places import definition, references
 
 TEXT = dedent("""\

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import onnx
 
-from relax_egraph.lsp.questions import Kind, Question, answer
+from relax_egraph.authoring.questions import Kind, Question, answer
 from tests.support.onnx_models import model, node, value
 
 RULES = """\

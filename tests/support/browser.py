@@ -13,7 +13,7 @@ _NAMES = (
     *("chrome-headless-shell", "microsoft-edge", "msedge"),
 )
 
-_OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
 
 @cache
@@ -23,18 +23,23 @@ def _browser() -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
+def browser() -> str:
+    """The browser's program; skips the test if there is none."""
+    program = _browser()
+    if program is None:
+        pytest.skip("no Chromium: none on the path, and CHROMIUM names none")
+    return program
+
+
 def dom_of(page: Path, fragment: str = "") -> str:
     """The document of `page` after its script has run, opened at `fragment`.
 
     Skips the test if there is no browser.
     """
-    browser = _browser()
-    if browser is None:
-        pytest.skip("no Chromium: none on the path, and CHROMIUM names none")
     address = f"{page.as_uri()}#{fragment}" if fragment else page.as_uri()
     profile = f"--user-data-dir={page.parent / 'profile'}"
     done = subprocess.run(
-        [browser, *_OPTIONS, profile, "--virtual-time-budget=2000", "--dump-dom", address],
+        [browser(), *OPTIONS, profile, "--virtual-time-budget=2000", "--dump-dom", address],
         capture_output=True,
         encoding="utf-8",
         timeout=120,

@@ -1,4 +1,4 @@
-"""Premises in an order in which egglog can evaluate them: what computes stands behind what it needs.
+"""Premises in an order that egglog can evaluate: what computes stands behind what it needs.
 
     ((= v (R.mean x axes true)) (= axes (vec-of last)) (= last (- (rank-of x) 1)))
     -->
@@ -64,7 +64,8 @@ def _ordered(body: Sequence[Form]) -> list[Form]:
 def _matched(tree: Tree) -> Iterator[str]:
     """The variables that stand in rows of tables."""
     if isinstance(tree, Form):
-        if not is_primitive(tree.head) or (tree.head == "=" and any(_is_row(item) for item in tree.items[1:])):
+        compares = tree.head == "=" and any(_is_row(item) for item in tree.items[1:])
+        if compares or not is_primitive(tree.head):
             yield from variables(item for item in tree.items[1:] if isinstance(item, Atom))
         for item in tree.items[1:]:
             yield from _matched(item)

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from relax_egraph.authoring.names import Names
 from relax_egraph.egraph.rulebook.forms import Form, Source, atoms
 from relax_egraph.egraph.rulebook.reader import Unread, read_all
 from relax_egraph.egraph.rulebook.reading import check_family, reading_of
 from relax_egraph.egraph.rulebook.rule import Entry, Rule
 from relax_egraph.errors import RelaxEgraphError, RuleError
 from relax_egraph.ir.operators import in_force
-from relax_egraph.lsp.names import Names
 from relax_egraph.rules import FAMILIES
 from relax_egraph.verify.file_tests.cases import cases_in, is_file_test
 

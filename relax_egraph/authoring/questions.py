@@ -22,14 +22,15 @@ from relax_egraph.verify.file_tests.cases import book_tests
 
 Kind: TypeAlias = Literal["check", "prove", "fires"]
 
-_IMPORTERS: Mapping[str, Callable[[Path], rx.IRModule]] = {
+IMPORTERS: Mapping[str, Callable[[Path], rx.IRModule]] = {
     ".onnx": rx.from_onnx,
     ".pt2": rx.from_torch,
     ".mlir": rx.from_stablehlo,
     ".mlirbc": rx.from_stablehlo,
 }
+"""What reads a model of another system, by the suffix of its file."""
 
-MODELS = tuple(_IMPORTERS)
+MODELS = tuple(IMPORTERS)
 """The suffixes of models."""
 
 _MOST = 8
@@ -117,7 +118,7 @@ def _fires(question: Question) -> Answer:
     firing = 0
     for path in paths[:_MOST]:
         try:
-            explanation = rx.explain(_IMPORTERS[path.suffix](path), rules=given, fast_math=True)
+            explanation = rx.explain(IMPORTERS[path.suffix](path), rules=given, fast_math=True)
         except (RelaxEgraphError, ImportError) as error:
             lines.append(f"{path}: {str(error).splitlines()[0]}")
             continue

@@ -1,0 +1,1 @@
+"""The playground: a page that shows what rules do to a program, while both are typed."""
