@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 @commands.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 def print_completion(shell: str) -> None:
-    """Print a script for SHELL, which then completes commands and options.
+    """Print a script by which SHELL completes commands.
 
     For bash: eval "$(relax-egraph completion bash)" in ~/.bashrc.
     """

@@ -7,6 +7,7 @@ page of another site, whose name was rebound to this machine, does not), and is 
 import hmac
 import json
 import secrets
+import signal
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -184,7 +185,9 @@ def _json(data: object) -> bytes:
 
 
 def serve(server: PlayServer) -> None:
-    """Serve until interrupted."""
+    """Serve until interrupted or terminated, also where a shell lets its jobs ignore interrupts."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     server.tabs.warm()
     try:
         server.serve_forever()

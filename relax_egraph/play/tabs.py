@@ -4,9 +4,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Condition, Lock, Thread
+from threading import Condition, Lock, RLock, Thread
 from typing import Generic, TypeVar
 
+from relax_egraph.base.forks import free_in_forks
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.workers.process import Death, Limits, Worker
 
@@ -47,7 +48,7 @@ class Tabs(Generic[T]):
         self._tabs: OrderedDict[str, _Tab] = OrderedDict()
         self._idle: list[tuple[str, Worker]] = []
         self._busy = 0
-        self._change = Condition()
+        self._change = Condition(free_in_forks(RLock()))
         self._warming = False
         self._closed = False
 

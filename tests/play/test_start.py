@@ -66,10 +66,13 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        with urllib.request.urlopen(address, timeout=60) as page:
-            served = page.read().decode()
-        process.send_signal(signal.SIGINT)
-
-        assert process.wait(60) == 0
+        try:
+            address = process.stdout.readline().strip()
+            with urllib.request.urlopen(address, timeout=60) as page:
+                served = page.read().decode()
+            process.send_signal(signal.SIGINT)
+            status = process.wait(60)
+        finally:
+            process.kill()
+    assert status == 0
     assert "<title>relax-egraph: playground</title>" in served
