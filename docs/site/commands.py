@@ -22,9 +22,8 @@ def pages() -> dict[str, str]:
 
 
 def _sections(command: click.Command, path: str, parent: click.Context | None) -> Iterator[str]:
-    context = click.Context(
-        command, info_name=path.rpartition(" ")[2], parent=parent, terminal_width=88
-    )
+    name = path.rpartition(" ")[2]
+    context = click.Context(command, parent, name, terminal_width=88, **command.context_settings)
     yield f"## {path}\n\n{fenced(command.get_help(context), 'text')}"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
