@@ -125,6 +125,12 @@ COMPUTED = {
          (= y (R.multiply x x)))
   :name "root")
 """,
+    "behind a guard": """
+(rewrite (R.sqrt (R.abs (R.mean (R.multiply x x) axes true))) (R.sqrt (R.mean y axes true))
+  :when ((dim-ge e (DimSym "1")) (= e (vec-get s 1)) (= s (vec-push u (DimSym "4")))
+         (= u (vec-of (vec-get t 0))) (= t (shape-of x)) (= y (R.multiply x x)))
+  :name "root")
+""",
 }
 """Rules of one law, which compute an axis before what it is computed of."""
 

@@ -12,7 +12,7 @@ dimensions with each match.  One string crosses to Python, as each argument is p
 expression of dimensions in a guard need not be in the e-graph.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import TypeGuard
@@ -55,7 +55,7 @@ def asking(premises: Sequence[Tree], beside: Sequence[Tree] = ()) -> tuple[Tree,
         return tuple(premises)
     used = {atom.text for premise in premises for atom in atoms(premise)}
     fresh = (name for k in count(1) if (name := f"guard-{k}") not in used)
-    matched = {n for tree in (*premises, *beside) if not is_guard(tree) for n in _matched(tree)}
+    matched = matched_names((*premises, *beside))
     expanded = (_asked(p, fresh, matched) if is_guard(p) else (p,) for p in premises)
     return tuple(chain.from_iterable(expanded))
 
@@ -70,8 +70,12 @@ def expand(rule: Form) -> Form:
     return replace(rule, items=tuple(expanded if i is premises else i for i in rule.items))
 
 
+def matched_names(premises: Iterable[Tree]) -> set[str]:
+    """The names that stand in rows of tables in `premises`, and not only in what is computed."""
+    return {name for premise in premises if not is_guard(premise) for name in _matched(premise)}
+
+
 def _matched(tree: Tree) -> Iterator[str]:
-    """The names that stand in rows of tables in `tree`, and not only in what is computed."""
     if isinstance(tree, Form):
         rows = [f for f in tree.items[1:] if isinstance(f, Form) and not is_primitive(f.head)]
         if not is_primitive(tree.head) or (tree.head == "=" and rows):

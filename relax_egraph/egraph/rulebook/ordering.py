@@ -21,6 +21,7 @@ from relax_egraph.egraph.rulebook.forms import (
     premises_in,
     variables,
 )
+from relax_egraph.egraph.rulebook.guards import is_guard, matched_names
 
 
 def in_order(rule: Form, root: str) -> Form:
@@ -51,7 +52,7 @@ def in_order(rule: Form, root: str) -> Form:
 
 def _ordered(body: Sequence[Form]) -> list[Form]:
     """`body`, in which a premise follows those that compute what its primitives need."""
-    known = {name for fact in body for name in _matched(fact)}
+    known = matched_names(body)
     rest, ordered = list(body), list[Form]()
     while rest:
         ready = next((f for f in rest if known.issuperset(_needed(f))), rest[0])
@@ -61,23 +62,11 @@ def _ordered(body: Sequence[Form]) -> list[Form]:
     return ordered
 
 
-def _matched(tree: Tree) -> Iterator[str]:
-    """The variables that stand in rows of tables."""
-    if isinstance(tree, Form):
-        compares = tree.head == "=" and any(_is_row(item) for item in tree.items[1:])
-        if compares or not is_primitive(tree.head):
-            yield from variables(item for item in tree.items[1:] if isinstance(item, Atom))
-        for item in tree.items[1:]:
-            yield from _matched(item)
-
-
-def _is_row(tree: Tree) -> bool:
-    return isinstance(tree, Form) and not is_primitive(tree.head)
-
-
 def _needed(tree: Tree) -> Iterator[str]:
-    """The variables that primitives in a premise read."""
-    if isinstance(tree, Form):
+    """The variables that primitives in a premise read; of a guard, all."""
+    if is_guard(tree):
+        yield from variables([tree])
+    elif isinstance(tree, Form):
         if is_primitive(tree.head) and tree.head != "=":
             yield from variables(item for item in tree.items[1:] if isinstance(item, Atom))
         for item in tree.items[1:]:
