@@ -44,6 +44,12 @@ def book_tables() -> tuple[Declaration, ...]:
     return tuple(d for names in book_names() for form in names.forms for d in declarations_in(form))
 
 
+def tables_with(names: Names) -> dict[str, Declaration]:
+    """What the vocabulary, the book and a file declare, by name."""
+    own = (declared for form in names.forms for declared in declarations_in(form))
+    return {d.name: d for d in (*known_names().values(), *book_tables(), *own)}
+
+
 @cache
 def declarations() -> dict[tuple[str, str], Names]:
     """The file of the book that declares a name, by text and kind."""

@@ -1,17 +1,17 @@
 """What may stand at a place of a rule file: names with snippets, options, variables, literals."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from relax_egraph.authoring.names import Names
 from relax_egraph.egraph.encoding.attributes import SORT_OF_ATTR
-from relax_egraph.egraph.rulebook.forms import RULES, Source
-from relax_egraph.egraph.rulebook.scope import PRIMITIVES, declarations_in
+from relax_egraph.egraph.rulebook.forms import RULES
+from relax_egraph.egraph.rulebook.scope import PRIMITIVES
 from relax_egraph.egraph.rulebook.vocabulary import Declaration, operators
 from relax_egraph.ir import dtypes
-from relax_egraph.lsp.book import book_names, book_tables, known_names
-from relax_egraph.lsp.cursor import Cursor, Opened, cursor_at
+from relax_egraph.lsp.book import book_names, known_names, tables_with
+from relax_egraph.lsp.cursor import Cursor, Opened
 
 Shown: TypeAlias = Literal["operator", "fact", "keyword", "variable", "value", "ruleset"]
 """What a completion is shown as."""
@@ -31,18 +31,12 @@ class Completion:
     order: int = 1
 
 
-def completions(source: Source, names: Names, offset: int) -> list[Completion]:
-    """The words that may stand at `offset`, in place of the word that ends there."""
-    cursor = cursor_at(source, offset)
+def completions(cursor: Cursor, names: Names) -> list[Completion]:
+    """The words that may stand at a place, instead of the word that ends there."""
     if cursor.is_comment:
         return []
     found = {one.word: one for one in _completions(cursor, names)}
     return sorted(found.values(), key=lambda one: (one.order, one.word))
-
-
-def word_before(source: Source, offset: int) -> str:
-    """The word that ends at `offset`, which a completion replaces."""
-    return cursor_at(source, offset).word
 
 
 def _completions(cursor: Cursor, names: Names) -> Iterator[Completion]:
@@ -53,15 +47,16 @@ def _completions(cursor: Cursor, names: Names) -> Iterator[Completion]:
     if cursor.before == ":ruleset":
         yield from (Completion(name, "ruleset", name) for name in _rulesets(names))
     elif cursor.is_head:
-        wanted = _wanted(cursor.around[:-1], names)
-        yield from (_applied(d, wanted) for d in _tables(names))
+        tables = tables_with(names)
+        wanted = _wanted(cursor.around[:-1], tables)
+        yield from (_applied(d, wanted) for d in tables.values())
         yield from (Completion(name, "keyword", name, order=3) for name in PRIMITIVES)
         yield Completion("=", "keyword", "= ${1:a} ${2:b}", "both are equal", 0)
     elif len(cursor.around) == 1 and around.head in RULES:
         yield from _options(around)
         yield from _variables(cursor)
     else:
-        wanted = _wanted(cursor.around, names)
+        wanted = _wanted(cursor.around, tables_with(names))
         yield from _LITERALS.get(wanted, ())
         if around.items >= 0 and wanted == "String":
             yield from _texts(around)
@@ -69,21 +64,13 @@ def _completions(cursor: Cursor, names: Names) -> Iterator[Completion]:
         yield from _attributes(around)
 
 
-def _wanted(around: Iterable[Opened], names: Names) -> str:
+def _wanted(around: Iterable[Opened], tables: Mapping[str, Declaration]) -> str:
     """The sort of the next argument of the innermost form; empty if it is not known."""
     *_, last = (Opened(), *around)
-    declared = next((d for d in _tables(names) if d.name == last.head), None)
+    declared = tables.get(last.head)
     if declared is None or not 0 <= last.items < len(declared.params):
         return ""
     return declared.params[last.items].sort
-
-
-def _tables(names: Names) -> Iterator[Declaration]:
-    """The vocabulary, and what the book and the file declare."""
-    yield from known_names().values()
-    yield from book_tables()
-    for form in names.forms:
-        yield from declarations_in(form)
 
 
 def _rulesets(names: Names) -> Iterator[str]:

@@ -8,7 +8,13 @@ from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import declarations_in
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.ir.message import counted, some
-from relax_egraph.lsp.book import book_names, book_tables, declarations, declared_in, known_names
+from relax_egraph.lsp.book import (
+    book_names,
+    declarations,
+    declared_in,
+    known_names,
+    tables_with,
+)
 
 
 def hover(names: Names, name: Name, rules: Mapping[str, Rule]) -> str:
@@ -86,8 +92,7 @@ def _is_read(use: Name) -> bool:
 
 def _variable(names: Names, name: Name) -> str:
     """The sort of a variable, by an argument that it stands for."""
-    tables = {d.name: d for d in (*book_tables(), *known_names().values())}
-    tables |= {d.name: d for form in names.forms for d in declarations_in(form)}
+    tables = tables_with(names)
     for use in names.of(name):
         declared = tables.get(use.within.head)
         if declared and 0 < use.at <= len(declared.params):

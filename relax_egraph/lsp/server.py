@@ -17,7 +17,7 @@ from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.errors import RuleError
 from relax_egraph.lsp import messages
 from relax_egraph.lsp.asking import Asking
-from relax_egraph.lsp.completion import completions, word_before
+from relax_egraph.lsp.completion import completions
 from relax_egraph.lsp.cursor import cursor_at
 from relax_egraph.lsp.edited import Edited
 from relax_egraph.lsp.hover import hover
@@ -126,9 +126,9 @@ def _hover(ls: RuleServer, params: lsp.HoverParams) -> lsp.Hover | None:
 
 def _completion(ls: RuleServer, params: lsp.CompletionParams) -> lsp.CompletionList:
     edited, offset = ls.at(params)
-    word = word_before(edited.source, offset)
-    found = completions(edited.source, edited.names, offset)
-    place = edited.source, offset - len(word), offset
+    cursor = cursor_at(edited.source, offset)
+    found = completions(cursor, edited.names)
+    place = edited.source, offset - len(cursor.word), offset
     return lsp.CompletionList(False, [messages.completion(c, place, ls.codec) for c in found])
 
 

@@ -73,7 +73,7 @@ def test_hovering_says_what_a_name_is() -> None:
 
 def offered(before: str) -> list[str]:
     source = Source("my.egg", before)
-    return [one.word for one in completions(source, read(before), len(before))]
+    return [one.word for one in completions(cursor_at(source, len(before)), read(before))]
 
 
 def test_what_may_stand_at_a_place_is_offered() -> None:
