@@ -9,7 +9,7 @@
   `from_stablehlo`, `BlockBuilder`, `te`, `IRModule`
 * operators of users: `operator`, `operators`, `register_operators`
 * rules: `rules` (``rules.load``), `optimize`
-* reasons: `explain`, `why_not`, `gains`, `bisect`, `diff`, `replay`
+* reasons: `explain`, `picture`, `why_not`, `gains`, `bisect`, `diff`, `replay`
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
 * running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from relax_egraph.lower.memory import plan_memory as plan_memory
     from relax_egraph.lower.pipeline import lower_module as lower_module
     from relax_egraph.optimize import optimize as optimize
+    from relax_egraph.pictures.picture import picture as picture
     from relax_egraph.proof.replay import replay as replay
     from relax_egraph.reasons.bisect import bisect as bisect
     from relax_egraph.reasons.explain import explain as explain
@@ -81,6 +82,7 @@ load_lazily(
         "relax_egraph.lower.memory": ["plan_memory"],
         "relax_egraph.lower.pipeline": ["lower_module"],
         "relax_egraph.optimize": ["optimize"],
+        "relax_egraph.pictures.picture": ["picture"],
         "relax_egraph.proof.replay": ["replay"],
         "relax_egraph.reasons.bisect": ["bisect"],
         "relax_egraph.reasons.explain": ["explain"],

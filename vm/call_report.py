@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from relax_egraph.base import notebook
 from relax_egraph.base.files import replacing
 from relax_egraph.vm.chrome_trace import trace_of
 from relax_egraph.vm.timing import duration
@@ -179,6 +180,9 @@ class CallReport:
         text = console.file
         assert isinstance(text, StringIO)
         return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())
+
+    def _repr_html_(self) -> str:
+        return notebook.table(self.table())
 
     def _of_all(self, seconds: float) -> tuple[str, str]:
         return duration(seconds), f"{seconds / self.seconds:.1%}" if self.seconds else ""

@@ -14,7 +14,7 @@ from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
 
 if TYPE_CHECKING:
     from relax_egraph.frontends.probed import Probed
-    from relax_egraph.optimize.explanation import Explanation
+    from relax_egraph.reasons.explain import Reasons
 
 ONNX, TORCH, EXECUTABLE = ".onnx", ".pt2", ".rxe"
 STABLEHLO = (".mlir", ".mlirbc")
@@ -100,21 +100,21 @@ class ModelFile:
         with self._named():
             return rx.load(self.path)
 
-    def optimized(self, how: How) -> "Explanation":
+    def optimized(self, how: How) -> "Reasons":
         """The optimized program with its explanation; a ``ValueError`` is a usage error."""
         return self.optimized_as(self.module(), how)
 
-    def optimized_as(self, module: "rx.IRModule", how: How) -> "Explanation":
+    def optimized_as(self, module: "rx.IRModule", how: How) -> "Reasons":
         """Like `optimized`, for the loaded program `module`."""
         try:
             with step("optimizing"):
-                explanation = rx.explain(module, **how)
+                reasons = rx.explain(module, **how)
         except RelaxEgraphError:
             raise
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        warn_of_assumed(explanation.assumed)
-        return explanation
+        warn_of_assumed(reasons.assumed)
+        return reasons
 
     @contextmanager
     def _named(self) -> Generator[None]:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -14,10 +15,16 @@ from relax_egraph.cli.model import ModelFile
 from relax_egraph.cli.progress import step
 from relax_egraph.cli.rules import known_rule
 
+if TYPE_CHECKING:
+    from relax_egraph.egraph.rulebook.rule import Rule
+
 STAGES = ("relax", "egraph", "kernels", "tir", "llvm", "asm", "bytecode")
 
 OF_TARGETS = ("tir", "llvm", "asm")
 """The stages that depend on the processor."""
+
+PICTURES = ("egraph", "kernels")
+"""The stages that can be drawn."""
 
 LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
 """The lexers of stages that are not highlighted as Python."""
@@ -33,6 +40,7 @@ LANGUAGES = {"egraph": "lisp", "llvm": "llvm", "asm": "gas"}
     metavar="NAME",
     help="Of egraph, only classes touched by this rule.",
 )
+@click.option("--svg", type=values.output, metavar="FILE", help="Draw egraph or kernels in FILE.")
 @click.option(
     "--target",
     type=values.target,
@@ -45,6 +53,7 @@ def show(
     model: ModelFile,
     stage: str,
     rule: str | None,
+    svg: Path | None,
     target: str | None,
     how: Mapping[str, Any],
     as_json: bool,
@@ -54,10 +63,20 @@ def show(
     relax is the unoptimized program; egraph the saturated e-graphs; kernels the best program; tir,
     llvm and asm its kernels; bytecode the code that calls them, which executables contain, too.
 
+    A picture of egraph has the classes that are closest to the results, and marks the chosen nodes;
+    one of kernels has the price of each call, by the cost model. It needs relax-egraph[svg].
+
     The JSON of egraph is the format of egraph-serialize, which extract reads; costs are in seconds.
     """
     if rule is not None and (stage != "egraph" or as_json):
         raise click.UsageError("--rule needs --stage egraph, without --json")
+    if svg is not None:
+        if stage not in PICTURES or as_json or model.is_executable:
+            raise click.UsageError(
+                "--svg needs --stage egraph or kernels, a program, and no --json"
+            )
+        click.echo(_drawn(model, stage, rule, how, svg))
+        return
     if as_json and stage == "egraph" and not model.is_executable:
         from relax_egraph.extract import REFERENCE_PROFILE
 
@@ -80,14 +99,32 @@ def show(
         click.echo(text)
 
 
-def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
-    """The classes of the saturated e-graphs that the rule `name` touched."""
+def _drawn(
+    model: ModelFile, stage: str, rule: str | None, how: Mapping[str, Any], svg: Path
+) -> str:
+    """Draw a stage in the file `svg`; returns what is in it."""
+    from relax_egraph.pictures.picture import picture  # and igraph
+
+    if rule is not None:
+        rule = _rule(rule, how).name
+    drawn = picture(model.optimized(how), "egraph" if stage == "egraph" else "kernels", rule)
+    drawn.save(svg)
+    return "\n".join(f"{svg}: {caption}" for caption in drawn.captions)
+
+
+def _rule(name: str, how: Mapping[str, Any]) -> "Rule":
     from relax_egraph.egraph.rulebook.book import RuleBook
-    from relax_egraph.reasons.touched import touched
 
     book = RuleBook.default(how.get("rules", ()), fast_math=True, bounded=True)
     rules = {rule.name: rule for rule in book.rules}
-    rule = rules[known_rule(name, rules)]
+    return rules[known_rule(name, rules)]
+
+
+def _touched(model: ModelFile, name: str, how: Mapping[str, Any]) -> str:
+    """The classes of the saturated e-graphs that the rule `name` touched."""
+    from relax_egraph.reasons.touched import touched
+
+    rule = _rule(name, how)
     lines: list[str] = []
     for region in model.optimized(how).plans[0].regions:
         classes, every = touched(region, rule), len(region.view.classes)

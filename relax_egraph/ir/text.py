@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from importlib import import_module
 
+from relax_egraph.base import notebook
+
 _printers: list[Callable[[object], str]] = []
 
 
@@ -39,3 +41,6 @@ class Shown(Printed):
     def show(self) -> None:
         """Print the text."""
         print(text_of(self), end="")
+
+    def _repr_html_(self) -> str:
+        return notebook.code(text_of(self))

@@ -8,6 +8,7 @@ from io import StringIO
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from relax_egraph.base import notebook
 from relax_egraph.egraph.engine import Report
 from relax_egraph.egraph.readback.node_text import node_text, view_lines
 from relax_egraph.egraph.saturation.in_process import Saturating
@@ -161,6 +162,11 @@ class Explanation:
         return tuple({id(r): r for plan in self.plans for r in plan.regions}.values())
 
     @property
+    def egraphs(self) -> tuple[RegionReport, ...]:
+        """One region for each e-graph: the e-graphs of equal regions are one."""
+        return tuple({id(r.view): r for r in self.regions}.values())
+
+    @property
     def rules(self) -> Mapping[str, int]:
         """The number of matches of each rule that matched, the most frequent rule first."""
         total = Counter[str]()
@@ -233,6 +239,9 @@ class Explanation:
 
     def __str__(self) -> str:
         return plain_text(self.table())
+
+    def _repr_html_(self) -> str:
+        return notebook.table(self.table())
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, costs in seconds."""

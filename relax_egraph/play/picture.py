@@ -10,10 +10,11 @@ from relax_egraph.egraph.recording.recording import record
 from relax_egraph.egraph.view import ClassId, EClass
 from relax_egraph.ir.struct_info import tensor
 from relax_egraph.optimize.explanation import RegionReport
-from relax_egraph.play.chosen import Chosen, chosen_of, saturated_classes
 from relax_egraph.play.growth import Class, Entry, Growth, Step, name_of
+from relax_egraph.play.saturated import saturated_classes
 from relax_egraph.reasons.classes import leaf_text, type_text
 from relax_egraph.reasons.explain import Reasons
+from relax_egraph.reasons.tensors import Chosen, chosen_of
 
 MOST_CLASSES = 80
 """The most classes in a picture: those closest to the results."""
@@ -27,8 +28,7 @@ MOST_STEPS = 40
 
 def pictures(reasons: Reasons) -> list[dict[str, Any]]:
     """The steps of each e-graph of `reasons`; equal blocks are one e-graph."""
-    regions = list({id(r.view): r for r in reasons.regions}.values())
-    return [_Region(reasons, region).as_dict() for region in regions]
+    return [_Region(reasons, region).as_dict() for region in reasons.egraphs]
 
 
 class _Region:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from relax_egraph.base import notebook
 from relax_egraph.egraph.rulebook.rule import Rule
 
 Status: TypeAlias = Literal["proven", "refuted", "not proven", "not expressible"]
@@ -48,6 +49,10 @@ class Verdict:
             ranks = ", ".join(map(str, self.ranks)) or "0"
             reason = f" for all extents, operands of the ranks {ranks}{self._by}"
         return f"{self.rule.name}: {self.status}{reason}"
+
+    def _repr_html_(self) -> str:
+        look = {"proven": "good", "refuted": "bad"}.get(self.status, "open")
+        return notebook.verdict(self.status, str(self), look)
 
     @property
     def _by(self) -> str:

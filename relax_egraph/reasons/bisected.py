@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from relax_egraph.base import notebook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.reasons.difference import Difference
 from relax_egraph.verify.verdict import Verdict
@@ -106,6 +107,9 @@ class Bisected:
         culprits = [c for one in self.sets for c in one]
         lines = (f"{c.rule.name} ({c.rule.span}): {c.finding}" for c in culprits)
         return "\n".join((*lines, self.summary))
+
+    def _repr_html_(self) -> str:
+        return notebook.text(str(self))
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""

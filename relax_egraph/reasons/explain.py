@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from rich.console import Group
 
+from relax_egraph.base import notebook
 from relax_egraph.base.parameters import FLAG
 from relax_egraph.egraph.engine import RuleBook
 from relax_egraph.errors import ProofError, SaturationError
@@ -200,11 +201,11 @@ class Reasons(Explanation):
     def __rich__(self) -> Group:
         return text_of(self.figures(quick=True))
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         try:
             from relax_egraph.reasons.page.render import framed
-        except ImportError:  # a notebook then shows it as text
-            return None
+        except ImportError:  # the page needs jinja2
+            return notebook.table(self.table())
         return framed(self.page(quick=True))
 
 

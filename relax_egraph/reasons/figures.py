@@ -44,7 +44,7 @@ def figures_of(known: Known) -> dict[str, Any]:
     explanation = known.explanation
     before, after = lines_of(known.source), lines_of(explanation.module)
     places = _Places(before, explanation.placed)
-    regions = list({id(r.view): r for r in explanation.regions}.values())
+    regions = explanation.egraphs
     kernels = [_kernel(number, known, places, regions) for number in range(len(known.running))]
     return {
         "cost_before": explanation.cost_before,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from relax_egraph.base import notebook
 from relax_egraph.base.parameters import NAMES, number, optional, takes
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.ir.module import MODULE, IRModule
@@ -102,6 +103,9 @@ class CostBisected:
     def __str__(self) -> str:
         lines = (f"{rule.name} ({rule.span}): {rule.law}" for rule in self.rules)
         return "\n".join((*lines, self.summary))
+
+    def _repr_html_(self) -> str:
+        return notebook.text(str(self))
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data, costs in seconds."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from relax_egraph.base import notebook
 from relax_egraph.egraph.rulebook.forms import written
 from relax_egraph.egraph.rulebook.rule import Direction, FloatClass, Rule
 from relax_egraph.errors import Span
@@ -141,6 +142,9 @@ class Verdict:
         if self.counterexample is not None and not self.sound:
             lines += str(self.counterexample).splitlines()
         return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        return notebook.verdict(self.kind, str(self), "good" if self.sound else "bad")
 
     def _summary(self) -> str:
         details = self._details()

@@ -122,6 +122,7 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "operators": (rx.operators, {}),
     "optimize": (rx.optimize, module),
     "parse": (rx.parse, {"text": MODULE.script}),
+    "picture": (rx.picture, {"reasons": lambda: rx.explain(MODULE)}),
     "plan_memory": (rx.plan_memory, {}),
     "register_operators": (rx.register_operators, {}),
     "show_versions": (rx.show_versions, {}),

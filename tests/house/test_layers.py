@@ -12,14 +12,25 @@ from relax_egraph.extract.components import components
 MAY_IMPORT = {
     "__init__": {
         *("build", "calibrate", "diff", "extract", "frontends", "ir", "loading", "lower"),
-        *("optimize", "passes", "proof", "reasons", "rules", "script", "tir", "versions", "vm"),
+        *(
+            "optimize",
+            "passes",
+            "pictures",
+            "proof",
+            "reasons",
+            "rules",
+            "script",
+            "tir",
+            "versions",
+            "vm",
+        ),
     },
     "__main__": {"cli"},
     "cli": {
         *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax"),
         *("", "build", "calibrate", "diff", "discover", "egraph.rulebook", "extract"),
         "frontends",
-        *("lower.memory", "lsp", "play", "reasons", "workers"),
+        *("lower.memory", "lsp", "pictures", "play", "reasons", "workers"),
         *("rules", "optimize.explanation", "optimize.sizes", "versions"),
         "lower.jit.processors",
     },
@@ -34,6 +45,7 @@ MAY_IMPORT = {
     "authoring": {"", "egraph.rulebook", "ir", "prove", "rules", "verify"},
     "versions": {"lower.emit"},
     "diff": {"frontends", "optimize.session", "reasons", "rules"},
+    "pictures": {"egraph", "ir", "optimize.explanation", "reasons", "igraph"},
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
     "reasons": {
         *("build", "egraph", "extract", "ir", "lower.library", "optimize", "passes", "proof"),
@@ -76,7 +88,18 @@ MAY_IMPORT = {
 
 PARTS = set(MAY_IMPORT) - {"__init__"}
 LIBRARIES = {
-    *("cvc5", "egglog", "highspy", "jax", "jaxlib", "llvmlite", "lsprotocol", "ml_dtypes", "onnx"),
+    *(
+        "cvc5",
+        "egglog",
+        "highspy",
+        "igraph",
+        "jax",
+        "jaxlib",
+        "llvmlite",
+        "lsprotocol",
+        "ml_dtypes",
+        "onnx",
+    ),
     *("pygls", "torch", "z3"),
 }
 """The third parties that are entered by one door each."""

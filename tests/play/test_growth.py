@@ -9,9 +9,9 @@ from relax_egraph.egraph.node import LOAD, STORE, Node
 from relax_egraph.egraph.recording.recording import record
 from relax_egraph.egraph.view import ClassId, ENode
 from relax_egraph.play.asked import Asked
-from relax_egraph.play.chosen import saturated_classes
 from relax_egraph.play.examples import Example, examples
 from relax_egraph.play.growth import Growth
+from relax_egraph.play.saturated import saturated_classes
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda e: e.name)

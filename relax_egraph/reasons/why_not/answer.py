@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from relax_egraph.base import notebook
 from relax_egraph.optimize.sizes import at_assumed
 
 Kind: TypeAlias = Literal["fired", "held back", "not in the run", "partly matched", "absent"]
@@ -130,6 +131,9 @@ class WhyNot:
         if self.cut:
             lines.append("the e-graph is large: not every candidate was looked at")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return notebook.text(str(self))
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
