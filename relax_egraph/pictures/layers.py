@@ -131,32 +131,19 @@ class _Layered:
 
 
 def _ranks(above: Sequence[Sequence[int]]) -> list[int]:
-    """The layer of each box: one below the lowest box above it; a source is close to its users.
+    """The layer of each box: few layers between it and what it reads, a source beside a user.
 
-    An edge that closes a cycle counts for nothing.
+    An edge that closes a cycle may lead upwards.
     """
-    rank: dict[int, int] = {}
-    users: list[list[int]] = [[] for _ in above]
-    for start in range(len(above)):
-        stack, entered = [start], set[int]()
-        while stack:
-            box = stack[-1]
-            if box in rank:
-                stack.pop()
-                continue
-            todo = [k for k in above[box] if k not in rank and k not in entered]
-            if box not in entered and todo:
-                entered.add(box)
-                stack += reversed(todo)
-                continue
-            known = [k for k in above[box] if k in rank]
-            rank[box] = 1 + max((rank[k] for k in known), default=-1)
-            for k in known:
-                users[k].append(box)
+    graph = Graph(len(above), [(k, box) for box, each in enumerate(above) for k in each], True)
+    at: Sequence[Sequence[float]] = graph.layout_sugiyama(maxiter=1).coords
+    ranks = [round(y) for _, y in at]
+    below: list[list[int]] = [[] for _ in above]
     for box, each in enumerate(above):
-        if not each and users[box]:
-            rank[box] = min(rank[user] for user in users[box]) - 1
-    return [rank[box] for box in range(len(above))]
+        for k in each:
+            below[k].append(ranks[box])
+    sources = {k for k, each in enumerate(above) if not each and below[k]}
+    return [min(below[k]) - 1 if k in sources else rank for k, rank in enumerate(ranks)]
 
 
 def apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
