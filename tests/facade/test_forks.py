@@ -105,7 +105,11 @@ assert (call(x, x) == 2).all()
 
 
 def test_the_solver_has_threads_of_its_own() -> None:
-    done = subprocess.run([sys.executable, "-c", SOLVER], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", SOLVER],
+        capture_output=True,
+        text=True,
+    )
 
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -312,7 +312,10 @@ os.waitpid(child, 0)
 def test_a_child_of_fork_sends_operators_to_its_worker() -> None:
     """egglog does not work in the child: rules are read and run in another process."""
     done = subprocess.run(
-        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=300
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
     assert (done.stdout, done.stderr) == ("False\n", "")
