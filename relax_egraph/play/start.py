@@ -42,6 +42,7 @@ def start_data(start: Start) -> dict[str, Any]:
         "file": start.file,
         "examples": [asdict(example) for example in examples()],
         "vocabulary": _vocabulary(),
+        "usages": _usages(),
     }
 
 
@@ -54,4 +55,13 @@ def _vocabulary() -> dict[str, list[str]]:
         "fact": sorted(d.name for d in every if d.kind != "constructor"),
         "keyword": sorted({*RULES, *DECLARATIONS, MEANING}),
         "primitive": sorted(PRIMITIVES),
+    }
+
+
+@cache
+def _usages() -> dict[str, dict[str, Any]]:
+    """By name of the vocabulary, its arguments by name, and the sort of its result."""
+    return {
+        d.name: {"args": [param.name for param in d.params], "result": d.result}
+        for d in sorted(vocabulary(), key=lambda d: d.name)
     }

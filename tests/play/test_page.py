@@ -145,6 +145,43 @@ def test_a_mistake_is_underlined_and_said(shown: Page) -> None:
     assert text(shown, "#program .bad") == "mines"
 
 
+WORDS = "[...document.querySelectorAll('.words li')].map((li) => li.firstChild.textContent)"
+
+
+def key(shown: Page, field: str, name: str) -> None:
+    shown.value(
+        f"document.querySelector({json.dumps(field)}).dispatchEvent("
+        f"new KeyboardEvent('keydown', {{ key: {json.dumps(name)}, bubbles: true }}))"
+    )
+
+
+def test_a_word_is_completed_with_its_arguments(shown: Page) -> None:
+    rules = "#rules textarea"
+
+    shown.write(rules, "(rewrite (R.nega")
+    assert shown.value(WORDS) == ["R.negative"]
+    key(shown, rules, "Enter")
+
+    area = f"document.querySelector({json.dumps(rules)})"
+    assert shown.value(f"{area}.value") == "(rewrite (R.negative x"
+    assert shown.value(f"{area}.value.slice({area}.selectionStart, {area}.selectionEnd)") == "x"
+    assert shown.value(WORDS) == []
+
+    shown.write(rules, "(rewrite (R.log")
+    assert {word[:5] for word in shown.value(WORDS)} == {"R.log"}
+    key(shown, rules, "Escape")
+    assert shown.value(WORDS) == []
+
+
+def test_an_operator_of_a_program_is_completed(shown: Page) -> None:
+    shown.write("#program textarea", "def f(x):\n    return R.sigm")
+    assert shown.value(WORDS) == ["R.sigmoid"]
+    key(shown, "#program textarea", "Tab")
+
+    value = shown.value("document.querySelector('#program textarea').value")
+    assert value.endswith("return R.sigmoid")
+
+
 def test_the_address_holds_the_state(shown: Page, server: PlayServer, tmp_path: Path) -> None:
     choose(shown, examples()[4])
     address = shown.value("location.href")

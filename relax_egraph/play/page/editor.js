@@ -1,9 +1,11 @@
 // An editor: a text area over a copy of its text that is highlighted, with mistakes underlined.
 
+import { Completion } from "./completion.js";
 import { el } from "./dom.js";
 
 export class Editor {
-  constructor(place, label, tokens, changed) {
+  // `tokens` of a text have kinds; `offers` complete a word; `changed` is called after an edit.
+  constructor(place, label, tokens, offers, changed) {
     this.tokens = tokens;
     this.mistakes = [];
     this.copy = el("pre", { "aria-hidden": "true" });
@@ -12,12 +14,14 @@ export class Editor {
       oninput: () => {
         this.mistakes = [];
         this.draw();
+        this.completion.typed();
         changed();
       },
       onscroll: () => this.scroll(),
-      onkeydown: (event) => this.indent(event),
+      onkeydown: (event) => this.completion.key(event) || this.indent(event),
     });
     place.replaceChildren(this.copy, this.area);
+    this.completion = new Completion(place, this.area, offers);
   }
 
   get text() {

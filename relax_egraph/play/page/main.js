@@ -11,9 +11,13 @@ import { Vocabulary } from "./tokens.js";
 const WAIT = 350; // ms without typing before the texts are evaluated
 
 const start = await (await fetch("start.json")).json();
-const words = new Vocabulary(start.vocabulary);
-const rules = new Editor(byId("rules"), "Rules", (text) => words.rules(text), edited);
-const program = new Editor(byId("program"), "Program", (text) => words.program(text), edited);
+const words = new Vocabulary(start.vocabulary, start.usages);
+const rules = new Editor(
+  byId("rules"), "Rules", (text) => words.rules(text), (before) => words.ofRules(before), edited,
+);
+const program = new Editor(
+  byId("program"), "Program", (text) => words.program(text), () => words.ofPrograms(), edited,
+);
 const asking = new Asking(() => ({ program: program.text, rules: rules.text, alone: !byId("book").checked }));
 const picture = new Picture(pick);
 

@@ -8,7 +8,9 @@ const WORDS = new Set(
 );
 
 export class Vocabulary {
-  constructor(names) {
+  // `names` by kind; `usages` by name: its arguments, and the sort of its result.
+  constructor(names, usages) {
+    this.usages = Object.entries(usages);
     this.kinds = new Map();
     for (const [kind, words] of Object.entries(names)) {
       for (const word of words) this.kinds.set(word, kind);
@@ -29,6 +31,19 @@ export class Vocabulary {
 
   program(text) {
     return (text.match(PROGRAM) ?? []).map((word) => [this.programKind(word), word]);
+  }
+
+  // What may complete a word of a rule: after a parenthesis names with their arguments, else names.
+  ofRules(before) {
+    const applied = before.endsWith("(");
+    return this.usages.map(([word, { args, result }]) => ({
+      word, detail: ` ${args.join(" ")} → ${result}`, rest: applied && args.length ? ` ${args.join(" ")}` : "",
+    }));
+  }
+
+  ofPrograms() {
+    return this.usages.filter(([word]) => word.startsWith("R."))
+      .map(([word, { args }]) => ({ word, detail: `(${args.join(", ")})` }));
   }
 
   programKind(word) {
