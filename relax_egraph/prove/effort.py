@@ -1,6 +1,8 @@
 """A bound on the work of one proof, counted in steps, so that a verdict depends on no clock."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 class TooSlow(Exception):
@@ -26,8 +28,36 @@ QUERY = 15
 CASE = 2
 """The steps of one comparison of two elements."""
 
-RANKS = ((4, 12000), (3, 4000), (2, 16000))
-"""The largest rank of operands, and the steps of a proof; with too few steps, the rank is less.
+Schedule: TypeAlias = Sequence[tuple[int, int]]
+"""The largest rank of operands in each pass of a proof, and the steps of the pass."""
 
-Operands of a rule about images have the rank of these, where that is greater.
-"""
+PASSES: Schedule = ((2, 16000), (3, 4000), (4, 12000))
+"""The passes of a proof of a rule."""
+
+
+@dataclass
+class Pass:
+    """A pass over the instances with operands of at most so many `ranks`; `is_empty` if none is."""
+
+    ranks: int
+    effort: Effort
+    is_empty: bool = False
+
+
+def passes(schedule: Schedule, least: int) -> Iterator[Pass]:
+    """The passes of a schedule, until the caller breaks off one that takes too many steps.
+
+    A pass has the instances of those before it, too.  One that is expected to take too many steps
+    is left out: their number grows as it did before.  Operands may have `least` axes, whatever the
+    pass, as those of a rule about images.
+    """
+    most, spent, growth = -1, 0, 1.0
+    for ranks, steps in schedule:
+        if max(ranks, least) == most or spent * growth > steps:
+            continue
+        most = max(ranks, least)
+        one = Pass(most, Effort(steps))
+        yield one
+        taken = steps - one.effort.left
+        growth = taken / spent if spent else 1.0
+        spent = 0 if one.is_empty else taken

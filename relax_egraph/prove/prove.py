@@ -9,7 +9,7 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.effort import RANKS, Effort, TooSlow
+from relax_egraph.prove.effort import PASSES, Effort, TooSlow, passes
 from relax_egraph.prove.induction import shown
 from relax_egraph.prove.instances import (
     NONE,
@@ -46,22 +46,30 @@ class Counts:
 def prove(rule: Rule, book: RuleBook) -> Verdict:
     """The verdict on one rule, for operands of as many axes as there is time for."""
     begin = process_time()
-    verdict = None
-    least = max((rank_of_images(d) for d in rule.directions), default=0)
-    record = recorded() or Record()
-    for ranks, steps in RANKS:
-        record.clear()
-        try:
-            verdict = _prove(rule, book, max(ranks, least), Effort(steps))
-        except TooSlow:
-            continue
-        if verdict.reason == NONE and ranks < RANKS[0][0]:
-            verdict = None  # it takes more axes, and for those too many steps
-        break
-    verdict = verdict or Verdict(rule, "not proven", "it has too many general instances")
+    verdict = _deepest(rule, book)
     if verdict.status == "proven" and verdict.meanings:
         verdict = _resting(verdict, book)
     return replace(verdict, seconds=process_time() - begin)
+
+
+def _deepest(rule: Rule, book: RuleBook) -> Verdict:
+    """The verdict of the last pass that comes to an end, or that finds what is not proven."""
+    verdict, most = None, -1
+    record, known = recorded() or Record(), Record()
+    for one in passes(PASSES, max((rank_of_images(d) for d in rule.directions), default=0)):
+        record.clear()
+        try:
+            verdict, most = _prove(rule, book, one.ranks, one.effort), one.ranks
+        except TooSlow:
+            record.become(known)
+            break
+        one.is_empty = verdict.reason == NONE
+        if verdict.status != "proven" and not one.is_empty:
+            return verdict
+        known.become(record)
+    if verdict is None or (verdict.reason == NONE and most < PASSES[-1][0]):
+        return Verdict(rule, "not proven", "it has too many general instances")
+    return verdict
 
 
 def _resting(verdict: Verdict, book: RuleBook) -> Verdict:

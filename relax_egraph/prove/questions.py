@@ -43,6 +43,11 @@ class Record:
         self.instances += other.instances
         self.questions |= other.questions
 
+    def become(self, other: "Record") -> None:
+        """Have what another record has, instead of what this one has."""
+        self.clear()
+        self.add(other)
+
     def clear(self) -> None:
         """Forget what an attempt recorded that came to no end."""
         self.instances.clear()
