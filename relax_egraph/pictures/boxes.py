@@ -15,7 +15,6 @@ class Row:
     text: str
     reads: tuple[int, ...] = ()
     marked: bool = True
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from relax_egraph.egraph.encoding.constructors import argument_text, constructor_of
-from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR
+from relax_egraph.egraph.node import LEAF, SCALAR
 from relax_egraph.egraph.view import ClassId, ENode, View
 from relax_egraph.ir.message import counted
 from relax_egraph.ir.struct_info import shape_text
 from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.pictures.boxes import Box, Diagram, Row
-from relax_egraph.reasons.classes import leaf_text, type_text
+from relax_egraph.reasons.classes import class_type_text, source_text
 from relax_egraph.reasons.explain import Reasons
 from relax_egraph.reasons.tensors import Chosen, chosen_of, nodes_of, tensors_of
 
@@ -71,7 +71,7 @@ class _Drawn:
         return Diagram(caption, [self._box(c) for c in self.shown])
 
     def _box(self, c: ClassId) -> Box:
-        eclass, chosen = self.view.classes[c], self.chosen.get(c)
+        chosen = self.chosen.get(c)
         nodes = list(self.nodes[c])
         if chosen is not None and chosen.node in nodes:
             nodes.remove(chosen.node)
@@ -90,7 +90,7 @@ class _Drawn:
         kernel = chosen.kernel if chosen else None
         return Box(
             self._name(c),
-            "" if eclass.sort == "tuple" else type_text(eclass.struct_info),
+            class_type_text(self.view.classes[c]),
             tuple(rows),
             tone=kernel,
             result=c in self.roots,
@@ -98,17 +98,11 @@ class _Drawn:
         )
 
     def _text(self, node: ENode) -> str:
-        match node.op:
-            case op if op == LEAF:
-                return leaf_text(self.view.leaves[node.key])
-            case op if op == SCALAR:
-                return f"{node.scalar:g}"
-            case op if op == OPAQUE:
-                return f"{self.view.opaque[node.key].var.name} as it is"
-            case op:
-                constructor = constructor_of(op)
-                parts = (self._argument(p.sort, arg) for p, arg in constructor.arguments(node))
-                return " ".join((constructor.head, *parts))
+        if (text := source_text(self.view, node)) is not None:
+            return text
+        constructor = constructor_of(node.op)
+        parts = (self._argument(p.sort, arg) for p, arg in constructor.arguments(node))
+        return " ".join((constructor.head, *parts))
 
     def _argument(self, sort: str, argument: Any) -> str:
         """In the notation of rules, but for shapes, whose dimensions are listed."""

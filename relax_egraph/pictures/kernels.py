@@ -100,7 +100,7 @@ def _title(one: Running) -> str:
 
 
 def _operators(one: Running) -> Iterator[str]:
-    """The operators of a fused kernel, equal neighbours once."""
+    """The operators of a fused kernel, as lines."""
     if not one.is_fused:
         return
     line: list[str] = []

@@ -119,11 +119,11 @@ class _Drawing:
 
 
 def _row(row: Row, x: float, y: float) -> Iterator[str]:
-    note = "\n".join(filter(None, (row.text if len(row.text) > MOST else "", row.note)))
-    if note:
-        yield f"<g><title>{escape(note)}</title>"
+    is_cut = len(row.text) > MOST
+    if is_cut:
+        yield f"<g><title>{escape(row.text)}</title>"
     yield _text(x, y, _cut(row.text), "" if row.marked else "other")
-    if note:
+    if is_cut:
         yield "</g>"
 
 

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from relax_egraph.egraph.node import LEAF, OPAQUE, SCALAR
 from relax_egraph.egraph.readback.node_text import node_text
 from relax_egraph.egraph.recording.recording import record
 from relax_egraph.egraph.view import ClassId, EClass
@@ -12,7 +11,7 @@ from relax_egraph.ir.struct_info import tensor
 from relax_egraph.optimize.explanation import RegionReport
 from relax_egraph.play.growth import Class, Entry, Growth, Step, name_of
 from relax_egraph.play.saturated import saturated_classes
-from relax_egraph.reasons.classes import leaf_text, type_text
+from relax_egraph.reasons.classes import class_type_text, source_text
 from relax_egraph.reasons.explain import Reasons
 from relax_egraph.reasons.tensors import Chosen, chosen_of
 
@@ -130,24 +129,16 @@ class _Region:
 
     def _text(self, entry: Entry) -> str:
         """A node as in rules, without its classes."""
-        node = entry.node
-        match node.op:
-            case op if op == LEAF:
-                return leaf_text(self.source.leaves[node.key])
-            case op if op == SCALAR:
-                return f"{node.scalar:g}"
-            case op if op == OPAQUE:
-                return f"{self.source.opaque[node.key].var.name} as it is"
-            case _:
-                return node_text(node, _ANY, whole=False)
+        text = source_text(self.source, entry.node)
+        return node_text(entry.node, _ANY, whole=False) if text is None else text
 
     def _type(self, *numbers: Class) -> str:
         """The type of a class, from the program or from the saturated e-graph."""
         for c in numbers:
             if c in self.source.classes:
-                return _type_of(self.source.classes[c])
+                return class_type_text(self.source.classes[c])
             if c in self.known:
-                return _type_of(self.region.view.classes[self.known[c]])
+                return class_type_text(self.region.view.classes[self.known[c]])
         return ""
 
     def _names(self, growth: Growth) -> dict[Class, list[str]]:
@@ -162,10 +153,6 @@ class _Region:
 
 def _changes(step: Step) -> bool:
     return not step.phase or any(e.nodes or e.unions for e in step.effects)
-
-
-def _type_of(eclass: EClass) -> str:
-    return "" if eclass.sort == "tuple" else type_text(eclass.struct_info)
 
 
 _ANY = EClass("tensor", (), tensor((), "float32"))

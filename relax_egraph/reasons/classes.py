@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from relax_egraph.egraph.view import ClassId, ENode, View
+from relax_egraph.egraph.node import LEAF, LOAD, OPAQUE, SCALAR, STORE, Node
+from relax_egraph.egraph.view import ClassId, EClass, ENode, View
 from relax_egraph.ir.expr import Constant, Expr, PrimValue, Var
 from relax_egraph.ir.struct_info import ShapeStructInfo, TensorStructInfo, shape_text
 from relax_egraph.optimize.explanation import RegionReport
@@ -79,7 +80,7 @@ class _Graph:
         return {
             "class": self.name(c),
             "sort": eclass.sort,
-            "type": "" if eclass.sort == "tuple" else type_text(eclass.struct_info),
+            "type": class_type_text(eclass),
             "const": eclass.is_const,
             "names": list(self.query.names.get(c, ())),
             "chosen": c in self._chosen,
@@ -92,18 +93,12 @@ class _Graph:
 
     def _text(self, node: ENode) -> str:
         """A node as an operator on classes: ``add(c4, c7)``."""
-        match node.op:
-            case "leaf":
-                return leaf_text(self.view.leaves[node.key])
-            case "scalar":
-                return f"{node.scalar:g}"
-            case "opaque":
-                return f"{self.view.opaque[node.key].var.name} as it is"
-            case "load" | "store":
-                return f"{node.op} {self._child(node.operands[0])}"
-            case op:
-                attrs = (f"{name}={value}" for name, value in node.attrs)
-                return f"{op}({', '.join((*map(self._child, node.children), *attrs))})"
+        if (text := source_text(self.view, node)) is not None:
+            return text
+        if node.op in (LOAD, STORE):
+            return f"{node.op} {self._child(node.operands[0])}"
+        attrs = (f"{name}={value}" for name, value in node.attrs)
+        return f"{node.op}({', '.join((*map(self._child, node.children), *attrs))})"
 
     def _child(self, child: Any) -> str:
         match child:
@@ -124,6 +119,24 @@ def type_text(info: TensorStructInfo) -> str:
     """A shape and a dtype: ``(n, 64) float32``."""
     shape = "…" if info.dims is None else shape_text(info.dims)
     return f"{shape} {info.dtype or ''}".rstrip()
+
+
+def class_type_text(eclass: EClass) -> str:
+    """The type of a class; empty for a tuple."""
+    return "" if eclass.sort == "tuple" else type_text(eclass.struct_info)
+
+
+def source_text(view: View, node: Node[Any]) -> str | None:
+    """The text of a leaf, a scalar or an opaque binding; ``None`` for other nodes."""
+    match node.op:
+        case op if op == LEAF:
+            return leaf_text(view.leaves[node.key])
+        case op if op == SCALAR:
+            return f"{node.scalar:g}"
+        case op if op == OPAQUE:
+            return f"{view.opaque[node.key].var.name} as it is"
+        case _:
+            return None
 
 
 def leaf_text(value: Expr) -> str:
