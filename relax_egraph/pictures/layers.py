@@ -1,7 +1,8 @@
 """Boxes in layers, each below what it reads, with few crossings (Sugiyama, Tagawa, Toda, 1981).
 
 igraph orders the boxes of each layer.  It takes all of them for points, so that the places within a
-layer are found here: those closest to the neighbours among all that keep boxes apart.
+layer are found here: those closest to the neighbours among all that keep boxes apart.  Layers are
+found here, too: igraph 1.0 reads beyond its memory where an edge passes a layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -103,6 +104,7 @@ class _Layered:
         """The vertices of each layer from left to right."""
         if not self.edges:
             return self.layers
+        # every edge leads from a layer to the next: other edges may end the process
         graph = Graph(len(self.sizes), self.edges, directed=True)
         at: Sequence[Sequence[float]] = graph.layout_sugiyama(layers=self.rank).coords
         return [sorted(layer, key=lambda v: (at[v][0], v)) for layer in self.layers]
@@ -131,19 +133,40 @@ class _Layered:
 
 
 def _ranks(above: Sequence[Sequence[int]]) -> list[int]:
-    """The layer of each box: few layers between it and what it reads, a source beside a user.
+    """The layer of each box: below what it reads; with at most one read, beside a user.
 
-    An edge that closes a cycle may lead upwards.
+    An edge that closes a cycle counts for nothing.
     """
-    graph = Graph(len(above), [(k, box) for box, each in enumerate(above) for k in each], True)
-    at: Sequence[Sequence[float]] = graph.layout_sugiyama(maxiter=1).coords
-    ranks = [round(y) for _, y in at]
-    below: list[list[int]] = [[] for _ in above]
-    for box, each in enumerate(above):
-        for k in each:
-            below[k].append(ranks[box])
-    sources = {k for k, each in enumerate(above) if not each and below[k]}
-    return [min(below[k]) - 1 if k in sources else rank for k, rank in enumerate(ranks)]
+    order = _reading_order(above)
+    place = {box: number for number, box in enumerate(order)}
+    reads = [[k for k in each if place[k] < place[box]] for box, each in enumerate(above)]
+    ranks = [0] * len(above)
+    users: list[list[int]] = [[] for _ in above]
+    for box in order:
+        ranks[box] = 1 + max((ranks[k] for k in reads[box]), default=-1)
+        for k in reads[box]:
+            users[k].append(box)
+    for box in reversed(order):
+        if users[box] and len(reads[box]) <= 1:
+            ranks[box] = min(ranks[user] for user in users[box]) - 1
+    return ranks
+
+
+def _reading_order(above: Sequence[Sequence[int]]) -> list[int]:
+    """The boxes, each after those that it reads, but for one of each cycle."""
+    order: list[int] = []
+    entered: set[int] = set()
+    for start in range(len(above)):
+        stack = [] if start in entered else [start]
+        while stack:
+            box = stack[-1]
+            entered.add(box)
+            todo = next((k for k in above[box] if k not in entered), None)
+            if todo is None:
+                order.append(stack.pop())
+            else:
+                stack.append(todo)
+    return order
 
 
 def apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
