@@ -39,7 +39,10 @@ def _definition(bits: int) -> IntrinsicEmitter:
         lanes = min(MOST_LANES, target.lanes(bits))
         element = Type(f"i{bits}")
         with f.loop(0, rows, lanes) as down, f.loop(0, columns, lanes) as across:
-            i, j = down.index, across.index
+            i, j = (
+                _start(at, size, lanes)
+                for at, size in ((down.index, rows), (across.index, columns))
+            )
             source = f.address(a, i * a_row + j, element)
             result = f.address(b, j * b_row + i, element)
             height, width = f.minimum(rows - i, lanes), f.minimum(columns - j, lanes)
@@ -55,6 +58,12 @@ def _definition(bits: int) -> IntrinsicEmitter:
         f.finish()
 
     return define_transpose
+
+
+def _start(index: Value, size: Value, lanes: int) -> Value:
+    """Where the square for `index` begins: the last of several is whole, and overlaps another."""
+    f = index.function
+    return f.maximum(f.minimum(index, size - lanes), 0)
 
 
 @dataclass(frozen=True, slots=True)
