@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from relax_egraph.lower.codegen.scope import MEMORY_TYPES
 from relax_egraph.lower.emit.target import Target
+from relax_egraph.lower.intrinsics import sliding
 from relax_egraph.tir.analysis import work
 from relax_egraph.tir.expr import (
     BufferLoad,
@@ -84,6 +85,15 @@ def _depthwise(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return rows * columns * lines * taps * OPERATION // lanes
 
 
+def _sliding(taps: int) -> _Cost:
+    def cost(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
+        """A depthwise convolution by windows that slide, each line of which has `taps`."""
+        rows, columns, lines = scalars[5:]
+        return rows * columns * lines * (taps * OPERATION) // lanes
+
+    return cost
+
+
 def _transpose(scalars: tuple[TirExpr, ...], lanes: int) -> TirExpr:
     return scalars[2] * scalars[3] * MOVE
 
@@ -98,6 +108,7 @@ INTRINSIC_COSTS: Mapping[str, _Cost] = {
     "plane_tile": _plane,
     "window_tile": _window,
     "depthwise_tile": _depthwise,
+    **{sliding.name_of(taps): _sliding(taps) for taps in sliding.TAPS},
     **{f"transpose_{bits}": _transpose for bits in (8, 16, 32, 64)},
 }
 """The time of a tensor intrinsic, from its scalars and the float32 lanes of a vector."""

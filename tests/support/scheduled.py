@@ -1,12 +1,14 @@
 """Comparison of schedules with their original functions, for the tests of all anchors."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from relax_egraph.ir import dims
 from relax_egraph.lower.intrinsics.gemm import GEMM_TILES
+from relax_egraph.lower.intrinsics.sliding import TAPS, name_of
 from relax_egraph.lower.intrinsics.transpose import TRANSPOSES
 from relax_egraph.lower.schedule import schedule, schedule_with
 from relax_egraph.lower.schedule.index import dim_of
@@ -205,6 +207,25 @@ def depthwise_tile(
             line += a[seen : seen + columns] * b[weight : weight + columns]
 
 
+def sliding_tile(
+    taps: int,
+    a: Array,
+    b: Array,
+    c: Array,
+    a_row: int,
+    a_line: int,
+    b_line: int,
+    b_tap: int,
+    c_row: int,
+    rows: int,
+    columns: int,
+    lines: int,
+) -> None:
+    """The reference of the micro-kernel ``sliding_tile`` for lines of `taps`."""
+    sizes = (rows, columns, lines, taps, 0)
+    depthwise_tile(a, b, c, a_row, a_line, a_row, b_line, b_tap, c_row, *sizes)
+
+
 MICRO_KERNELS: Mapping[str, MicroKernel] = {
     **dict.fromkeys(GEMM_TILES, gemm_tile),
     "dot_tile": dot_tile,
@@ -213,6 +234,7 @@ MICRO_KERNELS: Mapping[str, MicroKernel] = {
     "plane_tile": plane_tile,
     "window_tile": window_tile,
     "depthwise_tile": depthwise_tile,
+    **{name_of(taps): partial(sliding_tile, taps) for taps in TAPS},
     **dict.fromkeys(TRANSPOSES, transpose),
 }
 """The implementation of each tensor intrinsic for interpreted functions."""

@@ -19,6 +19,7 @@ from relax_egraph.lower.schedule.conv.joined import joined
 from relax_egraph.lower.schedule.conv.match import match_convolution
 from relax_egraph.lower.schedule.conv.minimal_filters import Filter
 from relax_egraph.lower.schedule.conv.packing import packed
+from relax_egraph.lower.schedule.conv.padded import with_padding
 from relax_egraph.lower.schedule.conv.parts import FLOAT_ZERO, Source, channels_last
 from relax_egraph.lower.schedule.conv.phases import by_phases
 from relax_egraph.lower.schedule.conv.planes import by_planes, sees_lines
@@ -112,6 +113,15 @@ def _loops(
         return _Loops([prepare], [by_bands(c, Source.of(c), weight, results, names)], [weight])
     if sees_lines(c, results):
         return _Loops((), [by_planes(c, results, names)], ())
+    if is_depthwise(c) and not c.is_transposed:
+        source, nests = Source.of(c), ()
+        is_padded = not source.channels_last
+        if is_padded:
+            c, source, nests = with_padding(c, names)
+            allocs.append(source.buffer)
+        weights, prepared = by_taps(c, names, is_padded=is_padded)
+        nest = by_channels(c, source, weights, results, names)
+        return _Loops(prepared, [*copies, *nests, nest], [*allocs, *weights.buffers])
     source, copy = channels_last(c, names)
     if copy is not None:
         copies.append(copy)
@@ -119,10 +129,6 @@ def _loops(
     if c.is_transposed:
         nests, phase_buffers = by_phases(c, source, results, names)
         return _Loops((), [*copies, *nests], [*allocs, *phase_buffers])
-    if is_depthwise(c):
-        weights, prepared = by_taps(c, names)
-        nest = by_channels(c, source, weights, results, names)
-        return _Loops(prepared, [*copies, nest], [*allocs, *weights.buffers])
     if filter:
         weight, prepare = transformed(c, filter, names)
         nest = by_tiles(c, filter, source, weight, results, names)

@@ -2,16 +2,17 @@
 
 Several positions whose windows are inside data are summed at once.  Each of the others, at the ends
 of a line, is summed over the taps that are inside, so nothing is copied.  The zeros of the padding
-matter only for weights that are not finite, and are multiplied only then.
+matter only for weights that are not finite, and are multiplied only then.  Data that is copied
+anyway gets its padding, and all windows are inside.
 """
 
 from dataclasses import dataclass
 
 from relax_egraph.ir import dims
+from relax_egraph.lower.intrinsics.sliding import TAPS, name_of
 from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
 from relax_egraph.lower.schedule.conv.parts import (
     FLOAT_ZERO,
-    PANEL,
     Source,
     along,
     equal_parts,
@@ -30,6 +31,7 @@ from relax_egraph.lower.schedule.stages import Axis
 from relax_egraph.tir.expr import (
     Binary,
     Buffer,
+    Imm,
     Not,
     Select,
     TirExpr,
@@ -43,6 +45,8 @@ from relax_egraph.tir.stmt import IfThenElse, Stmt, TensorIntrinsic, TirBlock, s
 MOST_POSITIONS = 96
 """The maximal positions that are computed at once."""
 
+CHANNELS = 32
+"""The channels that are computed at once: with their lines and weights they fit the first cache."""
 
 MOST_LINES = 8
 """The maximal lines that one task computes."""
@@ -55,23 +59,28 @@ def is_depthwise(c: Convolution) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights as ``[*taps, feature]``, and a number that is NaN unless all of them are finite."""
+    """Weights as ``[*taps, feature]``, and a number that is NaN unless all of them are finite.
+
+    The number is ``None`` if no window reads outside of data.
+    """
 
     taps: Buffer
-    wild: Buffer
+    wild: Buffer | None
 
     @property
-    def buffers(self) -> tuple[Buffer, Buffer]:
-        """Both buffers."""
-        return self.taps, self.wild
+    def buffers(self) -> tuple[Buffer, ...]:
+        """All buffers."""
+        return (self.taps, self.wild) if self.wild else (self.taps,)
 
 
-def by_taps(c: Convolution, names: Names) -> tuple[Weights, list[Stmt]]:
+def by_taps(c: Convolution, names: Names, *, is_padded: bool) -> tuple[Weights, list[Stmt]]:
     """The weights of `c`, and the loops that prepare them."""
     weights = Buffer(names.fresh("weights"), (*c.taps, c.groups), "float32")
     taps, f = [names.var("k") for _ in c.taps], names.var("f")
     fill = along(f, from_dim(c.groups), store(weights[(*taps, f)], c.weight_at(f, ZERO, taps)))
     loops = [(k, from_dim(d)) for k, d in zip(taps, c.taps, strict=True)]
+    if is_padded:
+        return Weights(weights, None), [serial(loops, fill)]
     wild = Buffer(names.fresh("wild"), (1,), "float32")
     at = tuple(names.var("k") for _ in weights.shape)
     add = store(wild[0], wild[0] + weights[at] * 0.0)
@@ -90,7 +99,7 @@ def by_channels(
     lines = cut(outer[-1].extent if outer else 1, MOST_LINES, "io", names)
     line = names.var("l")
     values |= {axis.var: lines.start + line for axis in outer[-1:]}
-    channels = cut(c.groups, PANEL, "jo", names)
+    channels = cut(c.groups, CHANNELS, "jo", names)
     piece = cut(row.extent, equal_parts(row.extent, MOST_POSITIONS), "io", names)
     tile = Buffer(names.fresh("tile"), (piece.size, channels.size), "float32", "local")
 
@@ -147,7 +156,10 @@ class _Line:
 
     def sums(self, piece: Cut) -> Stmt:
         """The sums of a `piece` of the line: inner positions at once, the others one by one."""
-        across = self.c.windows[-1]
+        across, wild = self.c.windows[-1], self.weights.wild
+        if wild is None:
+            taps = _Taps(ZERO, from_dim(across.size), across.seen(piece.start, ZERO))
+            return self._call(ZERO, piece.count, taps)
         first, end = _inside(across)
         names = left, right = [self.names.var(prefix) for prefix in ("left", "right")]
         begin = binary("max", 0, binary("min", piece.count, as_expr(first) - piece.start))
@@ -161,11 +173,8 @@ class _Line:
             self._call(left, right - left, inside),
             serial([(e, piece.count - (right - left))], edges),
         )
-        wild = self.weights.wild[0]
-        return seq(
-            let(names, values, body),
-            IfThenElse(Binary("!=", wild, wild), self._outside(piece)),
-        )
+        is_wild = Binary("!=", wild[0], wild[0])
+        return seq(let(names, values, body), IfThenElse(is_wild, self._outside(piece)))
 
     def _outside(self, piece: Cut) -> Stmt:
         """The zeros that the windows of a `piece` read outside data, times their weights."""
@@ -188,6 +197,7 @@ class _Line:
         """The sums of `rows` positions from `row` on, over the taps `across` and all others.
 
         The taps of further axes are summed one after the other; those outside data have no lines.
+        Windows with all their taps slide if they move on by one of them.
         """
         *outer, last = self.c.windows
         *above, down = [*outer] or [_NO_WINDOW]
@@ -205,17 +215,17 @@ class _Line:
         data = self.source.at(self.batch, place, start)
         weight, target = self.weights.taps[(*tap, start)], self.tile[row, ZERO]
         step = self.c.groups
-        strides = (
-            dims.mul(last.stride, step),
-            dims.mul(down.dilation, dims.mul(width, step)),
-            dims.mul(last.dilation, step),
-            dims.mul(last.size, step),
-            step,
-            self.channels.size,
-        )
+        a_row, a_tap = dims.mul(last.stride, step), dims.mul(last.dilation, step)
+        a_line, b_line = dims.mul(down.dilation, dims.mul(width, step)), dims.mul(last.size, step)
+        buffers = tuple((load.buffer, load.indices) for load in (data, weight, target))
+        is_whole = isinstance(across.count, Imm) and not above
+        if is_whole and isinstance(last.size, int) and last.size in TAPS and a_row == a_tap:
+            strides = (a_row, a_line, b_line, step, self.channels.size)
+            size = (rows, self.channels.count, count)
+            return TensorIntrinsic(name_of(last.size), buffers, (*map(from_dim, strides), *size))
+        strides = (a_row, a_line, a_tap, b_line, step, self.channels.size)
         adds = binary("min", 1, sum(taps, start=ZERO))
         size = (rows, self.channels.count, count, across.count, adds)
-        buffers = tuple((load.buffer, load.indices) for load in (data, weight, target))
         call = TensorIntrinsic("depthwise_tile", buffers, (*map(from_dim, strides), *size))
         return serial([(k, from_dim(w.size)) for k, w in zip(taps, above, strict=True)], call)
 

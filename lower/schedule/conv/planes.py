@@ -40,8 +40,8 @@ ELEMENTS = 1 << 12
 LARGEST = 1 << 14
 """The maximal elements of a band, which is on the stack."""
 
-WHOLE, WHOLE_STRIDED = 8, 16
-"""The positions of a line are a multiple of these: strided reads are of unmasked vectors."""
+WHOLE = 8
+"""The positions of a line that are computed are a multiple of this."""
 
 
 def sees_lines(c: Convolution, results: Results) -> bool:
@@ -54,7 +54,7 @@ def sees_lines(c: Convolution, results: Results) -> bool:
     if not all(isinstance(n, int) and n > 0 for n in numbers):
         return False
     down, across = map(_Extents.of, c.windows)
-    fits = down.seen(_together(down.positions)) * across.seen(across.whole) <= LARGEST
+    fits = down.seen(_together(down.positions)) * across.stride * across.width <= LARGEST
     taps = down.size * across.size
     shortest = SHORTEST_OF_FEW if across.window.stride == 1 else SHORTEST_STRIDED
     if taps > FEW_TAPS:
@@ -87,8 +87,17 @@ class _Extents:
     @property
     def whole(self) -> int:
         """The positions in whole vectors."""
-        unit = WHOLE if self.window.stride == 1 else WHOLE_STRIDED
-        return -(-self.positions // unit) * unit
+        return -(-self.positions // WHOLE) * WHOLE
+
+    @property
+    def stride(self) -> int:
+        """The stride of the window."""
+        return self.window.stride
+
+    @property
+    def width(self) -> int:
+        """The places in a phase of a line: each `stride`-th of those that the windows see."""
+        return self.whole + (self.size - 1) * self.window.dilation // self.stride
 
 
 def by_planes(c: Convolution, results: Results, names: Names) -> Stmt:
@@ -97,9 +106,10 @@ def by_planes(c: Convolution, results: Results, names: Names) -> Stmt:
     f, channels = turns(c.groups, "f", names)
     down, across = map(_Extents.of, c.windows)
     rows = _together(down.positions)
-    most = (ELEMENTS // across.seen(across.whole) - down.seen(1)) // down.window.stride + 1
+    line = across.stride * across.width
+    most = (ELEMENTS // line - down.seen(1)) // down.stride + 1
     lines = cut(down.positions, max(rows, most // rows * rows), "io", names)
-    shape = (down.seen(lines.size), across.seen(across.whole))
+    shape = (down.seen(lines.size), across.stride, across.width)
     band = Buffer(names.fresh("band"), shape, "float32", "local")
     planes = _Planes(c, results, names, (down, across), lines, band, (b, f))
     y = names.var("y")
@@ -119,7 +129,11 @@ def _together(lines: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Planes:
-    """A `band` of the data of a plane `at` a batch and a channel, for some `lines` of results."""
+    """A `band` of the data of a plane `at` a batch and a channel, for some `lines` of results.
+
+    Its lines are in phases, each of which has the places at a distance of the stride: adjacent
+    positions read adjacent places.
+    """
 
     c: Convolution
     results: Results
@@ -131,22 +145,31 @@ class _Planes:
 
     def cleared(self, line: TirExpr) -> Stmt:
         """A `line` of zeros."""
-        x = self.names.var("x")
-        return along(x, from_dim(self.band.shape[1]), store(self.band[line, x], FLOAT_ZERO))
+        p, x = self.names.var("p"), self.names.var("x")
+        _, phases, width = map(from_dim, self.band.shape)
+        return serial([(p, phases)], along(x, width, store(self.band[line, p, x], FLOAT_ZERO)))
 
     def filled(self) -> Stmt:
         """The lines of data that the lines of results see; those outside data are zeros."""
-        down, across = self.extents
-        y, x = self.names.var("y"), self.names.var("x")
-        first = self.lines.start * down.window.stride - down.window.before
-        batch, channel = self.at
-        element = Source.of(self.c).at(batch, (first + y, x), channel)
-        copied = store(self.band[y, x + across.window.before], element)
-        room = min(across.data, across.seen(across.whole) - across.window.before)
-        copy = along(x, from_dim(room), copied)
+        down, _ = self.extents
+        y = self.names.var("y")
+        first = self.lines.start * down.stride - down.window.before
         inside = within([(first + y, down.data)])
-        count = (self.lines.count - 1) * down.window.stride + down.seen(1)
-        return serial([(y, count)], IfThenElse(inside, copy, self.cleared(y)))
+        count = (self.lines.count - 1) * down.stride + down.seen(1)
+        phases = (self._phase(p, y, first + y) for p in range(self.extents[1].stride))
+        return serial([(y, count)], IfThenElse(inside, seq(*phases), self.cleared(y)))
+
+    def _phase(self, phase: int, line: TirExpr, at: TirExpr) -> Stmt:
+        """The places of a `phase` of a `line`, from the line of data `at`."""
+        _, across = self.extents
+        (batch, channel), skipped = self.at, across.window.before - phase
+        first, end = (-(-n // across.stride) for n in (skipped, across.data + skipped))
+        first, end = max(0, first), min(end, across.width)
+        x = self.names.var("x")
+        place = (first + x) * across.stride - skipped
+        element = Source.of(self.c).at(batch, (at, place), channel)
+        copied = store(self.band[line, phase, first + x], element)
+        return along(x, from_dim(max(0, end - first)), copied)
 
     def sums(self, rows: int) -> Stmt:
         """The results of all lines, some `rows` at once."""
@@ -199,7 +222,8 @@ class _Taps:
         down, across = (e.window for e in self.planes.extents)
         place = line * down.stride + k * down.dilation, j * across.dilation
         if place not in self.loads:
-            at = self.first * down.stride + place[0], self.x * across.stride + place[1]
+            shift, phase = divmod(place[1], across.stride)
+            at = self.first * down.stride + place[0], Imm(phase, "int64"), self.x + shift
             self.loads[place] = self.planes.band[at]
         return self.loads[place]
 
