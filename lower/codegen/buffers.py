@@ -14,7 +14,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.lower.codegen.expr import evaluate
 from relax_egraph.lower.codegen.index import Index, Ramp, Repeated
-from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Frame, Scope
+from relax_egraph.lower.codegen.scope import MEMORY_TYPES, VECTOR, Frame, Scope
 from relax_egraph.lower.emit.emitter import Function
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I1, I64, PTR, Type
@@ -22,7 +22,7 @@ from relax_egraph.lower.runtime.workspace_code import RELEASE, TAKE
 from relax_egraph.tir.expr import Buffer, from_dim
 
 LARGEST_STACK = 1 << 16
-"""The maximal bytes of the buffers of a function on the stack."""
+"""The maximal bytes of the buffers of a function on the stack, without the room behind each."""
 
 
 def row_major(frame: Frame, shape: Sequence[Dim]) -> tuple[Index, ...]:
@@ -47,7 +47,9 @@ def room_for(frame: Frame, buffers: Sequence[Buffer]) -> Generator[None]:
         frame.strides[buffer] = row_major(frame, buffer.shape)
         if buffer in on_stack:
             element = MEMORY_TYPES[buffer.dtype]
-            frame.pointers[buffer] = f.allocate(element, max(1, on_stack[buffer]))
+            count = on_stack[buffer] + VECTOR * 8 // element.bits
+            frame.pointers[buffer] = f.allocate(element, count)
+            frame.on_stack[buffer] = on_stack[buffer]
         else:
             memory = f.call_value(TAKE, PTR, _bytes(frame, buffer))
             frame.pointers[buffer] = memory

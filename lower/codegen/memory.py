@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from relax_egraph.ir.dtypes import is_stored
 from relax_egraph.lower.codegen.index import Index, Ramp, Repeated, combine, materialize
-from relax_egraph.lower.codegen.scope import MEMORY_TYPES, Scope
+from relax_egraph.lower.codegen.scope import MEMORY_TYPES, VECTOR, Scope
 from relax_egraph.lower.emit import half_precision, vector
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.module_text import I8, I32, I64, Type
@@ -46,11 +46,11 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
     f = scope.frame.f
     if isinstance(at, Ramp) and at.step == 1:
         pointer, type = _address(scope, buffer, at.base), element.of(scope.lanes)
-        on = _readable(scope)
+        on = None if _has_room(scope, buffer, element) else _readable(scope)
         return f.load(pointer, type) if on is None else vector.masked_load(pointer, type, on)
     if isinstance(at, Ramp) and at.step == -1:
         return vector.reverse(_load(_reversed_lanes(scope), buffer, _ascending(scope, at), element))
-    if isinstance(at, Ramp) and at.step in _DENSE and _readable(scope) is None:
+    if isinstance(at, Ramp) and at.step in _DENSE:
         return _every(scope, buffer, at, element)
     if isinstance(at, Repeated):
         return _repeated(scope, buffer, at, element)
@@ -66,6 +66,21 @@ def _load(scope: Scope, buffer: Buffer, at: Index, element: Type) -> Value:
     return f.load(f.select(on, pointer, f.allocate(element, 1)), element)
 
 
+def _has_room(scope: Scope, buffer: Buffer, element: Type) -> bool:
+    """Whether `buffer` has memory in all lanes of a vector whose first ones are elements."""
+    is_known = scope.first is not None and scope.guard is None and buffer in scope.frame.on_stack
+    return is_known and scope.lanes * element.bits <= 8 * VECTOR
+
+
+def _ends(scope: Scope, buffer: Buffer, at: Index, element: Type) -> bool:
+    """Whether the first lanes of a vector are the last elements of `buffer`, with room behind."""
+    if not _has_room(scope, buffer, element) or not isinstance(at, Ramp):
+        return False
+    if not isinstance(at.base, int) or not isinstance(scope.first, int):
+        return False
+    return at.base + scope.first >= scope.frame.on_stack[buffer]
+
+
 _DENSE = range(2, 5)
 """Steps at which reading all elements between is faster than a gather."""
 
@@ -76,10 +91,19 @@ def _every(scope: Scope, buffer: Buffer, at: Ramp, element: Type) -> Value:
     assert isinstance(step, int), "a constant step"
     last = (lanes - 1) * (step - 1)
     starts = [min(part * lanes, last) for part in range(step)]
-    result, *others = (
-        f.load(_address(scope, buffer, _plus(scope, at.base, start)), element.of(lanes))
-        for start in starts
-    )
+    on, type = _readable(scope), element.of(lanes)
+
+    def read(start: int) -> Value:
+        pointer = _address(scope, buffer, _plus(scope, at.base, start))
+        if on is None:
+            return f.load(pointer, type)
+        # Of the elements between those of two lanes, none may exist.
+        off = f.const(on.type, 0)
+        places = range(start, start + lanes)
+        wanted = vector.shuffle(on, off, [lanes if p % step else p // step for p in places])
+        return vector.masked_load(pointer, type, wanted)
+
+    result, *others = map(read, starts)
     for part, other in enumerate(others, 1):
         own = [k * step // lanes == part for k in range(lanes)]
         before = [k * step if part == 1 else k for k in range(lanes)]
@@ -166,7 +190,7 @@ def store(
         return
     assert not isinstance(at, Repeated), "of several lanes"
     pointer = _address(scope, buffer, at.base if isinstance(at, Ramp) else at)
-    if scope.mask is None:
+    if scope.mask is None or _ends(scope, buffer, at, MEMORY_TYPES[buffer.dtype]):
         f.store(value, pointer, past_caches=past_caches)
     elif scope.first is not None and not f.module.target.has_masks:
         store_first(f, value, pointer, scope.first)

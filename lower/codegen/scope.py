@@ -28,10 +28,15 @@ MEMORY_TYPES: Mapping[str, Type] = {**REGISTER_TYPES, "bool": I8, **dict.fromkey
 """The type of an element in memory: ``bool`` is a byte of 0 or 1, storage types are their bits."""
 
 
+VECTOR = 64
+"""The bytes of the widest vector."""
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """The state of a whole function: the addresses of its buffers and their row-major strides.
 
+    `on_stack` has the elements of buffers on the stack, behind which is room for a vector.
     `streamed` are buffers that are traversed once (see `stream`).  `status` is the address of the
     ``i32`` that the kernel returns, if an allocation of buffers may fail.
     """
@@ -42,6 +47,7 @@ class Frame:
     strides: dict[Buffer, tuple[Index, ...]] = field(
         default_factory=dict[Buffer, tuple[Index, ...]]
     )
+    on_stack: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     streamed: frozenset[Buffer] = frozenset()
     status: Value | None = None
 

@@ -28,6 +28,12 @@ from relax_egraph.tir.stmt import For, IfThenElse, Seq, Stmt, Store, TensorIntri
 HEAVY = frozenset(INTRINSICS) - SIMPLE - {"sqrt", "rsqrt"}
 """Intrinsics of many instructions: computing several vectors at once gains nothing."""
 
+FEW_REGISTERS = 16
+"""The vector registers that the constants of one heavy intrinsic fill."""
+
+SHORT = 4
+"""The maximal operations of a map that takes less time than the end of an iteration."""
+
 _COMBINES = {"+", "*", "min", "max", "and", "or"}
 
 
@@ -74,7 +80,10 @@ def plan(loop: For, target: Target) -> Plan | None:
     operations = [n for v in values for n in _value_nodes(v)]
     heavy = sum(isinstance(n, Intrinsic) and n.name in HEAVY for n in operations)
     bits = max(_bits(n.dtype) for n in (*operations, *_places(loop.body)))
-    unroll = (4 if not heavy else 2) if reductions else 1
+    if heavy:
+        unroll = 2 if reductions and target.vector_registers > FEW_REGISTERS else 1
+    else:
+        unroll = 4 if reductions else (2 if len(operations) <= SHORT else 1)
     lanes = target.lanes(bits)
     return Plan(
         lanes=_no_wider(lanes, loop.extent),

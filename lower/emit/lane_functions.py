@@ -27,20 +27,29 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """``Σ coefficients[i]·xⁱ``, for two coefficients or more.
 
     By Horner's rule, which takes the fewest operations; the later terms of a long polynomial are
-    first combined in pairs (Estrin, 1960).
+    first combined `in_pairs`.
     """
-    f, power = x.function, x
+    f = x.function
     count = _EXACT if len(coefficients) > _LONG else 0
-    leading, terms = coefficients[:count], list[Operand](coefficients[count:])
-    while len(terms) > _LONG:
+    result = in_pairs(x, coefficients[count:], _LONG)
+    for term in reversed(coefficients[:count]):
+        result = f.fma(result, x, term)
+    return result
+
+
+def in_pairs(x: Value, coefficients: Sequence[float], longest: int) -> Value:
+    """``Σ coefficients[i]·xⁱ``, by a chain of at most `longest` dependent sums (Estrin, 1960).
+
+    The first terms are rounded before all others are added.
+    """
+    f, power, terms = x.function, x, list[Operand](coefficients)
+    while len(terms) > longest:
         pairs = [f.fma(b, power, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
         terms = [*pairs, *terms[2 * len(pairs) :]]
         power = power * power
     result = terms[-1]
     for term in reversed(terms[:-1]):
         result = f.fma(result, power, term)
-    for term in reversed(leading):
-        result = f.fma(result, x, term)
     return f.match(result, x)[0]
 
 

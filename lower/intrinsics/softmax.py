@@ -7,7 +7,7 @@ each step for the last.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_egraph.lower.emit.emitter import Function
@@ -107,7 +107,7 @@ class _Tile:
         def step(place: Value, mask: Value | None, sofar: Value) -> Value:
             return _larger(self._read(place, mask), sofar)
 
-        return self._along(row, begin, stop, _LOW, step, _larger)
+        return self._along(row, begin, stop, _LOW, step, _larger, _SETS)
 
     def powers(self, row: Value, begin: Value, stop: Value, level: Value) -> Value:
         """Replace the scores from `begin` to `stop` by powers; returns their sums, by lanes."""
@@ -120,7 +120,9 @@ class _Tile:
                 masked_store(power, place, mask)
             return sofar + power
 
-        return self._along(row, begin, stop, 0.0, step, operator.add)
+        has_many = self.f.module.target.vector_registers == 32
+        sets = _SETS if has_many else 1  # 16 registers hold the constants, and one vector
+        return self._along(row, begin, stop, 0.0, step, operator.add, sets)
 
     def clear(self, row: Value, begin: Value, stop: Value) -> None:
         """Set the elements from `begin` to `stop` to 0."""
@@ -135,21 +137,37 @@ class _Tile:
         return masked_load(place, self.type, mask, _LOW)
 
     def _along(
-        self, row: Value, begin: Value, stop: Value, start: float, step: _Step, combine: Combine
+        self,
+        row: Value,
+        begin: Value,
+        stop: Value,
+        start: float,
+        step: _Step,
+        combine: Combine,
+        sets: int,
     ) -> Value:
-        """The result of `step`, applied along the vectors of a row from `start` on."""
+        """The result of `step`, applied along the vectors of a row from `start` on.
+
+        It runs on `sets` vectors at once, each of which has a result of its own at first.
+        """
         f, lanes = self.f, self.type.lanes
-        sets, width = [f.const(self.type, start)] * _SETS, _SETS * lanes
+        starts, width = [f.const(self.type, start)] * sets, sets * lanes
         count = f.maximum(stop - begin, 0)
         whole = begin + count - f.binary("urem", count, width)
-        with f.loop(begin, whole, width, sets) as main:
-            places = [f.address(row, main.index + k * lanes, F32) for k in range(_SETS)]
+        with f.loop(begin, whole, width, starts) as main:
+            places = [f.address(row, main.index + k * lanes, F32) for k in range(sets)]
             main.carry(*(step(p, None, v) for p, v in zip(places, main.values, strict=True)))
-        a, b, c, d = main.results
-        with f.loop(whole, stop, lanes, [combine(combine(a, b), combine(c, d))]) as rest:
+        with f.loop(whole, stop, lanes, [_in_halves(main.results, combine)]) as rest:
             mask = first_lanes(f, stop - rest.index, lanes)
             rest.carry(step(f.address(row, rest.index, F32), mask, *rest.values))
         return rest.results[0]
+
+
+def _in_halves(values: Sequence[Value], combine: Combine) -> Value:
+    """All `values`, a power of two, combined: neighbours first."""
+    while len(values) > 1:
+        values = [combine(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
+    return values[0]
 
 
 def _larger(a: Value, b: Value) -> Value:

@@ -109,6 +109,21 @@ def test_steps_other_than_one_are_read(size: int, step: int, dtype: str, target:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("step", [2, 3, 4])
+@pytest.mark.parametrize("size", [1, 7, 15, 56, 61])
+def test_steps_read_no_other_memory(size: int, step: int, dtype: str, target: Target) -> None:
+    given, result = sample(((size - 1) * step + 1,), dtype), np.empty(size, dtype)
+    x, out = buffer("x", dtype, given.size), buffer("out", dtype, size)
+    function = PrimFunc((x, out), loop(i, size, Store(out, (i,), x[i * step])))
+    objects = compile_kernels({"f": function}, target)
+
+    guarded("f", link(objects)["f"], objects.kernels["f"])(given, result)
+
+    np.testing.assert_array_equal(result, given[::step])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [1, 15, 50, 130])
 def test_elements_are_written_backwards(size: int, dtype: str, target: Target) -> None:
@@ -164,6 +179,27 @@ def test_scratch_of_constant_and_symbolic_size_is_there(size: int, scope: Scope)
         result = run(function, [given], (size,), n=size)
 
         np.testing.assert_array_equal(result, given * 2 + 14)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+@pytest.mark.parametrize(("first", "count"), [(0, 5), (3, 14), (0, 21), (2, 19)])
+def test_vectors_that_are_not_whole_leave_the_rest_of_scratch(
+    first: int, count: int, target: Target
+) -> None:
+    x, out = buffer("x", "float32", count), buffer("out", "float32", 21)
+    row = Buffer("row", (21,), "float32", "local")
+    body = seq(
+        loop(i, 21, Store(row, (i,), Imm(7.0, "float32"))),
+        loop(i, count, Store(row, (i + first,), x[i])),
+        loop(i, 21, Store(out, (i,), row[i])),
+    )
+    function = PrimFunc((x, out), TirBlock("work", (), body, allocs=(row,)))
+    given, expected = sample((count,), "float32"), np.full(21, 7, np.float32)
+    expected[first : first + count] = given
+
+    result = run(function, [given], (21,), target=target)
+
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_scratch_is_aligned_to_a_cache_line() -> None:
