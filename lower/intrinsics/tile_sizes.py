@@ -12,8 +12,9 @@ BLOCK_COLUMNS = 64
 """The columns of a block of a result: a multiple of those of each micro-kernel, so that blocks are
 the same, whatever the machine."""
 
-MOST_BLOCK_ROWS = 96
-"""The maximal rows of a block: with more, threads would share too few blocks."""
+FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS = 48, 96
+"""The minimal rows of a block, which share what is read of the right operand, and the maximal ones:
+with more, threads would share too few blocks."""
 
 FLOAT = 32
 """The bits of float32, which narrow elements are multiplied in."""
@@ -59,28 +60,25 @@ def strip(machine: Machine, bits: int = FLOAT) -> int:
     return line if columns <= line else BLOCK_COLUMNS
 
 
-FEWEST_STEPS = 256
-"""The minimal steps of the depth that run at once: with fewer, reading and writing the sums costs
-more than reading the right operand from the second-level cache."""
+FEWEST_STEPS, MOST_STEPS = 256, 1024
+"""The minimal and maximal steps of the depth that run at once.
 
-MOST_STEPS = 1024
-"""The maximal steps: the rows of the left operand are in the first-level cache, too."""
+After each piece of the depth the sums are written to memory, and read for the next one.
+"""
 
 PAGES = 512
 """The maximal steps if each row of the right operand is in another page of memory."""
 
 
 def piece(machine: Machine, bits: int = FLOAT) -> int:
-    """The steps of the depth that run at once.
+    """The steps of the depth that run at once: as many as the second-level cache holds of a block.
 
-    A strip of the right operand is at most as large as the first-level cache, where most of it
-    stays for the next rows.  If that is too small for a wide strip, it is read from the
-    second-level cache, of which the rows of a block take three eighths.
+    Fewer rows of the left operand are in it for more steps.  The right operand, of which a strip is
+    larger than the first-level cache, is read from there, too: a step of a micro-kernel takes
+    longer than that.
     """
-    steps = 8 * machine.first.size // (bits * strip(machine, bits))
-    if steps >= FEWEST_STEPS:
-        return min(MOST_STEPS, steps)
-    return min(MOST_STEPS, max(FEWEST_STEPS, _block_of_left(machine, bits) // MOST_BLOCK_ROWS))
+    steps = _block_of_left(machine, bits) // FEWEST_BLOCK_ROWS
+    return min(MOST_STEPS, max(FEWEST_STEPS, steps))
 
 
 def block_rows(machine: Machine, bits: int = FLOAT) -> int:

@@ -117,4 +117,4 @@ def packed_right(
 
     steps_at_once = piece(scheduled_machine(), p.bits) if rows.size > 1 else panels.depth
     strips = Strips(panels.depth, panels.width, p.b.buffer.dtype)
-    return RightOperand(row, step, strips.line, steps_at_once, strips)
+    return RightOperand(row, step, strips.line, steps_at_once, strips, stored=panels.padded)

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from relax_egraph.ir.dims import Dim
@@ -15,7 +15,7 @@ from relax_egraph.lower.schedule.loops import ZERO, around
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.strips import Strips
-from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, binary, from_dim
+from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, binary, from_dim
 from relax_egraph.tir.stmt import Stmt, TensorIntrinsic, TirBlock, seq
 
 
@@ -48,7 +48,8 @@ class RightOperand:
 
     Rows are `step` apart, and the cache lines of a row `line`.  The depth is processed in pieces of
     at most `piece` steps.  If the operand is in `strips`, the next ones are prefetched.  `prepare`
-    runs first, for each iteration of the axes that the product is summed over.
+    runs first, for each iteration of the axes that the product is summed over.  A row has `stored`
+    elements, the last of which may be padding.
     """
 
     row: Callable[[TirExpr], BufferLoad]
@@ -57,6 +58,7 @@ class RightOperand:
     piece: int
     strips: Strips | None = None
     prepare: Stmt | None = None
+    stored: int = 0
 
 
 def target_of(p: Product, point: Point) -> BufferLoad:
@@ -69,16 +71,29 @@ def block(
 ) -> Stmt:
     """A block of the product over the whole depth, and its epilogue while the block is hot.
 
-    Without an epilogue it is computed in the output.
+    Without an epilogue it is computed in the output, unless some padding is computed, too.
     """
     p = epilogue.product
     corner = {**batch, **p.point(rows.start, columns.start)}
-    if not epilogue.rest:
+    computed = _whole_tiles(p, right, rows, columns)
+    if not epilogue.rest and computed == columns:
         return fill(p, right, rows, columns, batch, target_of(p, corner), p.c_row, names)
-    tile = Buffer(names.fresh("tile"), (rows.size, columns.size), p.dtype, "local")
-    filled = fill(p, right, rows, columns, batch, tile[0, 0], columns.size, names)
+    tile = Buffer(names.fresh("tile"), (rows.size, computed.size), p.dtype, "local")
+    filled = fill(p, right, rows, computed, batch, tile[0, 0], computed.size, names)
     stores = epilogue.over(tile, rows, columns, batch, names)
     return TirBlock("tile", (), seq(filled, stores), allocs=(tile,))
+
+
+def _whole_tiles(p: Product, right: RightOperand, rows: Cut, columns: Cut) -> Cut:
+    """The `columns` of a single block, with padding if a tile is faster than several vectors."""
+    machine = scheduled_machine()
+    lanes, tile = machine.lanes(p.bits), micro_tile(machine, p.bits)
+    width = tile.vectors * lanes
+    whole = -(-columns.size // width) * width
+    is_narrower = lanes < columns.size % width
+    if columns.blocks or rows.size < tile.rows or not is_narrower or whole > right.stored:
+        return columns
+    return replace(columns, count=Imm(whole, "int64"), size=whole)
 
 
 def fill(

@@ -54,10 +54,10 @@ def test_caches_are_read_from_the_system(tmp_path: Path) -> None:
     ("name", "tile", "strips", "steps", "rows", "copied"),
     [
         ("x86_64:x86-64-v4", MicroTile(6, 4), (64, 64, 64), 1024, 96, (192, 1 << 19)),
-        ("x86_64:x86-64-v3", MicroTile(6, 2), (16, 32, 64), 512, 96, (96, 1 << 13)),
+        ("x86_64:x86-64-v3", MicroTile(6, 2), (16, 32, 64), 1024, 48, (96, 1 << 13)),
         ("x86_64:haswell", MicroTile(6, 2), (16, 32, 64), 512, 48, (96, 1 << 13)),
-        ("x86_64", MicroTile(6, 2), (16, 32, 64), 512, 96, (48, 1 << 13)),
-        ("aarch64", MicroTile(5, 4), (16, 32, 64), 512, 95, (48, 1 << 13)),
+        ("x86_64", MicroTile(6, 2), (16, 32, 64), 1024, 48, (48, 1 << 13)),
+        ("aarch64", MicroTile(5, 4), (16, 32, 64), 1024, 45, (48, 1 << 13)),
     ],
 )
 def test_sizes_follow_from_the_machine(
