@@ -51,11 +51,12 @@ echo "$needed" | python3 -m pip install --quiet --target "$folder/site" $platfor
     --platform manylinux2014_aarch64 --implementation cp --python-version "${version#python}" \
     --only-binary=:all: --constraint constraints.txt --requirement /dev/stdin
 
-# `python` is a script, so that processes which a test starts run emulated, too.
+# `python` is a script, so that processes which a test starts run emulated, too.  The processor is
+# named: what qemu takes for the largest one sets float exceptions that no processor sets.
 cat > "$folder/python.part" << END
 #!/bin/sh
 PYTHONHOME=$folder/root/usr PYTHONPATH=$folder/site:$(pwd) exec \\
-    qemu-aarch64 -0 "$folder/python" -L "$folder/root" "$folder/root/usr/bin/$version" "\$@"
+    qemu-aarch64 -cpu cortex-a72 -0 "$folder/python" -L "$folder/root" "$folder/root/usr/bin/$version" "\$@"
 END
 chmod +x "$folder/python.part"
 mv "$folder/python.part" "$folder/python"
