@@ -72,6 +72,7 @@ class Bindings(ABC):
         default_factory=dict[str, tuple[Sequence[int], Sequence[str]]]
     )
     assumed: bool = True
+    on_right: bool = False
     expected: tuple[dims.Dim, ...] | None = None
     around: Beside | None = None
     lengths: dict[str, int] = field(default_factory=dict[str, int])

@@ -263,7 +263,7 @@ class Terms(Lists):
         fields = whole.info.fields
         place = self.open(number, lambda: range(len(fields)))
         if not 0 <= place < len(fields):
-            raise Impossible
+            raise self.without_value(f"a tuple of {len(fields)} has no part {place}")
         return Part(whole, place, tensor_info(fields[place]))
 
     def computed(self, head: str, args: tuple[Any, ...], text: str) -> Any:
@@ -275,13 +275,20 @@ class Terms(Lists):
         if head in MEANINGS:
             return MEANINGS[head](self.questions(text, args), self.extents, *args)
         if head == "vec-get" and (args[0] is None or dims.prove_ge(args[1], len(args[0]))):
-            raise Impossible
+            raise self.without_value(f"{text} is behind the vector's end")
         if head in FUNCTIONS and head not in BLIND and is_symbolic(args):
             raise Open(f"the function {head} of symbolic extents")
         try:
             return compute(head, args)
         except Fails:
-            raise Impossible from None
+            raise self.without_value(f"{text} has no value") from None
+
+    def without_value(self, reason: str) -> Exception:
+        """What is raised of a term without a value: no instance has it, unless the rule makes it.
+
+        Rules that compute such a term while they run end the saturation.
+        """
+        return IllFormed(reason) if self.on_right else Impossible()
 
     def questions(self, text: str, args: tuple[Any, ...]) -> Questions:
         """The choices of a term, which are its own as long as its operands are."""
@@ -291,7 +298,11 @@ class Terms(Lists):
 
     def right(self, tree: Tree) -> Any:
         """The value of a term that the rule makes, or a number."""
-        value = self.value(tree)
+        self.on_right = True
+        try:
+            value = self.value(tree)
+        finally:
+            self.on_right = False
         return reals.number(value) if isinstance(value, float) else value
 
 

@@ -58,7 +58,10 @@ class Typing:
         if op.elementwise:
             self.of_one_shape(op, present, assumed)
         if op.name in ON_IMAGES:
-            image = info_of(op, present, attrs)
+            try:
+                image = info_of(op, present, attrs)
+            except Impossible:
+                raise _ill_typed(f"{op} of operands of other ranks", assumed) from None
             shape = ShapeExpr(self.extents.of(image.dims))
             return TensorStructInfo(shape, image.dtype, image.ndim)
         if op.name in ("nn.attention", "nn.attention_bias") and assumed:
@@ -67,12 +70,12 @@ class Typing:
         if op.name == "nn.rotary_embedding":
             return self.rotary(op, present, assumed)
         if op.name == "nn.pad":
-            return _padded(op, present[0], attrs)
+            return _padded(op, present[0], attrs, assumed)
         try:
             with recording() as undecided:
                 info = op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
         except IllTyped as problem:
-            raise (Impossible() if assumed else IllFormed(str(problem))) from None
+            raise _ill_typed(str(problem), assumed) from None
         if assumed:
             self.of_numbers(op, infos, attrs)
         else:
@@ -118,7 +121,7 @@ class Typing:
         shapes = [shape_of(v) for v in operands if isinstance(v, Value)]
         for shape in shapes[1:]:
             if len(shape) != len(shapes[0]):
-                raise (Impossible() if assumed else IllFormed(f"{op} of operands of other ranks"))
+                raise _ill_typed(f"{op} of operands of other ranks", assumed)
             for a, b in zip(shapes[0], shape, strict=True):
                 if assumed:
                     self.extents.equate(a, b)
@@ -133,9 +136,9 @@ class Typing:
         try:
             op.rule(*ranks, interleaved=False)
         except IllTyped as problem:
-            raise (Impossible() if assumed else IllFormed(str(problem))) from None
+            raise _ill_typed(str(problem), assumed) from None
         if len(cos) != len(sin):
-            raise Impossible() if assumed else IllFormed(f"{op} of angles of other ranks")
+            raise _ill_typed(f"{op} of angles of other ranks", assumed)
         where = f"{op} is well-typed"
         if not assumed:
             shapes = map(_condition, rotary_shapes(x, cos, sin))
@@ -211,11 +214,16 @@ def _condition(r: Requirement) -> Condition:
             return Junction("or", (Nonnegative(-a + 1), Nonnegative(b - a)))
 
 
-def _padded(op: Op, data: Value, attrs: Mapping[str, Any]) -> StructInfo:
+def _ill_typed(reason: str, assumed: bool) -> Exception:
+    """What is raised of an ill-typed term: no instance has it, unless a rule makes it."""
+    return Impossible() if assumed else IllFormed(reason)
+
+
+def _padded(op: Op, data: Value, attrs: Mapping[str, Any], assumed: bool) -> StructInfo:
     """The struct info of a padded tensor, whose widths may be symbols of 0 or more."""
     widths, shape = attrs["pad_width"], shape_of(data)
     if len(widths) != 2 * len(shape):
-        raise Impossible
+        raise _ill_typed(f"{op} has {len(widths)} widths for {len(shape)} axes", assumed)
     extents = [dims.add(d, dims.add(widths[2 * k], widths[2 * k + 1])) for k, d in enumerate(shape)]
     return TensorStructInfo(ShapeExpr(tuple(extents)), dtype_of(data), len(extents))
 
