@@ -5,12 +5,14 @@ of loops on constants alone.  A function is scheduled for each set of inputs tha
 some of its calls.
 """
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from relax_egraph.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
+from relax_egraph.ir.kernel import ANCHOR
 from relax_egraph.ir.module import BaseFunc, IRModule
 from relax_egraph.ir.mutator import ExprMutator
 from relax_egraph.ir.names import unused
@@ -24,6 +26,8 @@ from relax_egraph.passes.share_constants import share_constants
 from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.promises import KernelPromise
+
+LOG = logging.getLogger(__name__)
 
 Numbers: TypeAlias = frozenset[int]
 """The numbers of the inputs of a loop function that are constants."""
@@ -117,6 +121,12 @@ def _variants(
     The variant without prepared operands keeps the name, or the first one if each has some.
     """
     scheduled = {constants: schedule_with(function, constants) for constants in calls or (NOTHING,)}
+    for one in scheduled.values():
+        promised, actual = (one.function.attrs.get(key) for key in (ANCHOR, "schedule"))
+        if promised not in (None, actual):
+            LOG.info(
+                "%s: scheduled as %s, priced as %s, which does not fit", name, actual, promised
+            )
     sources_of = {
         constants: frozenset(b for p in s.prepared for b in p.sources)
         for constants, s in scheduled.items()

@@ -5,16 +5,19 @@ llvm_text(module)        # the LLVM text of each kernel
 assembly_text(module)    # what becomes of that on a processor
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from relax_egraph.base.log import phase
 from relax_egraph.base.parameters import FLAG, NAME, check, collection, optional, takes
 from relax_egraph.base.signatures import readable
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir.called import called_operators, operators_for
 from relax_egraph.ir.collection import no_collection
 from relax_egraph.ir.depth import deep
+from relax_egraph.ir.message import counted
 from relax_egraph.ir.module import MODULE, IRModule
 from relax_egraph.ir.well_formed import assert_well_formed
 from relax_egraph.loading import link
@@ -33,6 +36,8 @@ from relax_egraph.lower.work import work_of
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable
 from relax_egraph.vm.promises import KEY, promises_text
+
+LOG = logging.getLogger(__name__)
 
 _TARGETS = collection('a sequence of processors, such as ["native"]', NAME)
 _BUILD = {"module": MODULE, "targets": _TARGETS, "target": optional(NAME), "portable": FLAG}
@@ -67,20 +72,24 @@ def build(
         assert_well_formed(module)
         has_own = any(op.own for op in called_operators(module))
         operators = operators_for(module) if has_own else None
-        staged = TO_STAGES(module)
         first, *others = chosen
-        with scheduling_for(first):
-            lowered = TO_LOOPS(staged)
+        with phase(LOG, "lower to loops"):
+            staged = TO_STAGES(module)
+            with scheduling_for(first):
+                lowered = TO_LOOPS(staged)
         kernels = _prim_funcs(lowered)
-        compiled = [jit.compile_kernels(kernels, first, INTRINSICS)]
+        with phase(LOG, "compile %s for %s", counted(len(kernels), "kernel"), first.cpu):
+            compiled = [jit.compile_kernels(kernels, first, INTRINSICS)]
         for other in others:
             with scheduling_for(other, packed_for=first):
                 own = _prim_funcs(TO_LOOPS(staged))
-            compiled.append(jit.compile_kernels(own, other, INTRINSICS))
+            with phase(LOG, "compile %s for %s", counted(len(own), "kernel"), other.cpu):
+                compiled.append(jit.compile_kernels(own, other, INTRINSICS))
         work = work_of(staged, kernels)
         program = TO_VM(lowered)
         del module, staged, lowered  # a weight that nobody else holds is let go when it is packed
-        executable = codegen(program)
+        with phase(LOG, "prepare constants, write bytecode"):
+            executable = codegen(program)
     linker = partial(link, operators=operators) if operators else link
     sets = tuple(map(kernel_set, compiled))
     metadata = {KEY: promises_text(promises)} if (promises := promises_in(kernels)) else {}

@@ -7,6 +7,7 @@ runs, because a shape is known only at run time, calls ``relax.run.<operator>``:
 numpy reference, which an executable that has such calls loads with sympy.
 """
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -25,6 +26,8 @@ from relax_egraph.vm.executable import Executable
 if TYPE_CHECKING:
     from relax_egraph.ir.operators import Operators
 
+LOG = logging.getLogger(__name__)
+
 _OPERATORS = "relax.run."
 
 _DIGEST = Kind(
@@ -42,6 +45,7 @@ def load(path: str | Path, digest: str | None = None, *, mapped: bool = True) ->
     machine that is to run it.
     """
     executable = Executable.load(path, digest, mapped=mapped)
+    LOG.debug("%s: kernels for %s", path, [k.target for k in executable.kernels] or "no processor")
     for kernels in executable.kernels:
         head_of(kernels)
     return replace(executable, linker=link, driver=driver())

@@ -1,5 +1,6 @@
 """Compilation of loop functions to machine code, with a cache."""
 
+import logging
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,6 +16,8 @@ from relax_egraph.lower.jit.version import compiler_version
 from relax_egraph.tir.analysis import structural_key
 from relax_egraph.tir.rewrite import statements
 from relax_egraph.tir.stmt import PrimFunc, TensorIntrinsic
+
+LOG = logging.getLogger(__name__)
 
 Intrinsics = Mapping[str, IntrinsicEmitter]
 
@@ -39,7 +42,7 @@ def compile_kernels(
         key = code_key(function)
         if key not in symbols:
             try:
-                symbols[key] = compiler.add(function)
+                symbols[key] = compiler.add(name, function)
             except NotLowerable as error:
                 raise NotLowerable(f"{name}: {error}") from error
         dtypes = tuple(b.dtype for b in function.params)
@@ -69,13 +72,17 @@ class _Compiler:
     cache: ObjectCache
     objects: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
-    def add(self, function: PrimFunc) -> str:
-        """Add the objects of `function` and of the intrinsics it calls; returns its symbol."""
+    def add(self, name: str, function: PrimFunc) -> str:
+        """Add the objects of `function` and of the intrinsics it calls; returns its symbol.
+
+        The log has it by its `name`.
+        """
         calls = [s for s in statements(function.body) if isinstance(s, TensorIntrinsic)]
         version_covers = all(_is_versioned(self.intrinsics.get(c.name)) for c in calls)
         version = compiler_version(self.target) if version_covers else None
         key = version and digest("kernel", version, repr(code_key(function)))
         entry = self.cache.get(key) if key else None
+        LOG.debug("%s: %s", name, "compiled" if entry is None else "read from the cache")
         if entry is None:
             symbol, data = self._kernel(function, calls, cache_text=key is None)
             if key:
@@ -84,9 +91,9 @@ class _Compiler:
             line, _, data = entry.partition(b"\n")
             symbol = line.decode()
         self.objects[symbol] = data
-        for name in dict.fromkeys(call.name for call in calls):
-            if name not in self.objects:
-                self.objects[name] = self._intrinsic(name, version)
+        for called in dict.fromkeys(call.name for call in calls):
+            if called not in self.objects:
+                self.objects[called] = self._intrinsic(called, version)
         return symbol
 
     def _kernel(
@@ -103,6 +110,7 @@ class _Compiler:
     def _intrinsic(self, name: str, version: str | None) -> bytes:
         key = version and digest("intrinsic", version, name)
         data = self.cache.get(key) if key else None
+        LOG.debug("%s: %s", name, "compiled" if data is None else "read from the cache")
         if data is None:
             module = _emitted(self.intrinsics[name], self.target)
             data = self._object(str(module), cache_text=key is None)

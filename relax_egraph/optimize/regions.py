@@ -1,5 +1,6 @@
 """One region: its view saturated and its best program chosen, or both read from the cache."""
 
+import logging
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 
@@ -9,6 +10,7 @@ from relax_egraph.egraph.engine import (
     RuleBook,
     Saturated,
     Schedule,
+    StopReason,
     check_schedule,
     default_schedule,
     saturate,
@@ -26,6 +28,7 @@ from relax_egraph.extract import (
     extract_from,
     scenarios_of,
 )
+from relax_egraph.extract.problem import OPTIMAL
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.expr import ExternFunc
 from relax_egraph.ir.module import IRModule
@@ -39,6 +42,8 @@ from relax_egraph.optimize.session import Session
 from relax_egraph.passes import PassContext
 from relax_egraph.passes.fold_constant import GROWTH_LIMIT
 from relax_egraph.rules import Rules
+
+LOG = logging.getLogger(__name__)
 
 
 class RegionOptimizer:
@@ -78,6 +83,9 @@ class RegionOptimizer:
         return self._book((*self._session.without, *self._left_out))
 
     def _book(self, without: Sequence[str]) -> RuleBook:
+        LOG.debug(
+            "rules of the book, and of %s", [name for name, _ in self._rules.files] or "no file"
+        )
         with self._operators.in_force():
             return book_for(self._prepared, self._rules, without, self._session.fast_math)
 
@@ -107,7 +115,7 @@ class RegionOptimizer:
     def saturated(self, key: Hashable, view: View, phases: Schedule | None) -> Saturated:
         """`view`, whose region is known by `key`, saturated by `phases` or the whole schedule."""
         session = self._session
-        return self._cache.saturated(
+        saturated = self._cache.saturated(
             key,
             view,
             lambda: saturate(
@@ -118,6 +126,11 @@ class RegionOptimizer:
                 session.isolate,
             ),
         )
+        report = saturated.report
+        for reason in (report.stop_reason, *report.notes):
+            if reason != StopReason.SATURATED.value:
+                LOG.info("a region of %d classes: %s", len(view.classes), reason)
+        return saturated
 
     def repeatable(self, view: View, phases: Schedule | None, report: Report) -> Saturating:
         """How `saturated` was run on `view`, so that a proof can repeat it."""
@@ -132,7 +145,7 @@ class RegionOptimizer:
 
     def best(self, key: Hashable, source: View, saturated: Saturated, hints: Hints) -> Priced:
         """The best program of a saturated region at the sizes `hints`, and the cost of `source`."""
-        return self._cache.priced(
+        priced = self._cache.priced(
             key,
             hints,
             saturated,
@@ -147,6 +160,11 @@ class RegionOptimizer:
                 baseline_from(source, self._offers(hints)),
             ),
         )
+        extraction = priced.extraction
+        if extraction.status != OPTIMAL:
+            share = 100 * extraction.gap
+            LOG.info("a program that may cost %.2g %% too much: %s", share, extraction.status)
+        return priced
 
     def _offers(self, hints: Hints) -> Offers:
         """The offers of the library at the sizes `hints`, under the active assumptions."""

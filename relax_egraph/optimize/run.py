@@ -6,9 +6,11 @@
 A module is never changed; if anything fails, nothing is returned and nothing is half done.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
+from relax_egraph.base.log import phase
 from relax_egraph.egraph.encoding.narrowing import Narrowing
 from relax_egraph.errors import IllFormed
 from relax_egraph.ir import assumptions
@@ -41,6 +43,8 @@ from relax_egraph.passes.check_assumptions import (
     check_assumptions,
 )
 from relax_egraph.passes.fold_constant import store_broadcasts
+
+LOG = logging.getLogger(__name__)
 
 CLEAN_UP = Sequential(
     (
@@ -118,7 +122,10 @@ def run(module: IRModule, session: Session) -> Explanation:
 def _run(module: IRModule, session: Session) -> Explanation:
     check_symbols(module, session)
     known = assumptions.parse(session.assume)
-    preparation = prepare(module, session, known)
+    with phase(LOG, "prepare"):
+        preparation = prepare(module, session, known)
+    for step in preparation.steps:
+        LOG.debug("%s changed %s", step.name, ", ".join(step.functions))
     prepared = preparation.module
     functions = {n: f for n, f in prepared.relax_functions() if not f.attrs.get("primitive")}
     symbols = {name: bound_symbols(function) for name, function in functions.items()}
@@ -128,14 +135,15 @@ def _run(module: IRModule, session: Session) -> Explanation:
     plans: dict[str, dict[Case, Plan]] = {}
     for name, function in functions.items():
         about, bounds = assumed_behind(function, known), upper_bounds(name, function)
-        with assuming(about):
+        with assuming(about), phase(LOG, "plan %s", name):
             plans[name] = {
                 case: planner.plan(name, function, Sizing(session.hints or {}, case, about, bounds))
                 for case in cases(parts, symbols[name])
             }
     best, callees = _assembled(prepared, planner.fused(), plans)
     placed = _placed(best, plans)
-    best = CLEAN_UP(best)
+    with phase(LOG, "clean up"):
+        best = CLEAN_UP(best)
     checked = check_assumptions(known)(best).functions  # a callee's caller has checked them
     both = {name: f if name in callees else checked[name] for name, f in best.functions.items()}
     weights = stored_weights(best, prepared, narrowing) if has_tolerance(prepared) else ()

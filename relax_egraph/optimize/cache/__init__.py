@@ -8,6 +8,7 @@ more effort continues it.
 """
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -22,6 +23,8 @@ from relax_egraph.optimize.cache.extracted import extraction_data, extraction_of
 from relax_egraph.optimize.cache.naming import Nameless, name_of, planner_version
 from relax_egraph.optimize.cache.saturated import saturated_data, saturated_of
 from relax_egraph.optimize.cache.values import Data, of_type
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -92,30 +95,41 @@ def _kept(
     `make` gets an entry that does not suffice.  The result is stored as `written` encodes it,
     unless that is ``None``.
     """
-    cache, version = default_cache(), planner_version()
+    cache, version, what = default_cache(), planner_version(), depends[0]
     if cache.folder is None or version is None:
-        return make(None)
+        why = "the cache is off" if cache.folder is None else "the sources are being edited"
+        return _unkept(what, make(None), why)
     try:
         name = name_of(version, *depends)
-    except Nameless:
-        return make(None)
+    except Nameless as reason:
+        return _unkept(what, make(None), reason)
     known: T | None = None
     if (entry := cache.get(name)) is not None:
         try:
             key, data = json.loads(entry)
             if key == name and suffices(known := read(data)):
+                LOG.debug("%s: read from the cache", what)
                 return known
-        except Exception:
-            pass  # the file is no plan of this version
+        except Exception as reason:  # the file is no plan of this version
+            LOG.debug("%s: the entry of the cache does not read: %r", what, reason)
     result = make(known)
     try:
         data = written(result)
         if data is not None:
             cache.put(name, json.dumps([name, data], separators=(",", ":")).encode())
             cache.trim()
-    except (Nameless, TypeError):
-        pass  # a value without a text: a shape that is a variable
+        LOG.debug(
+            "%s: made, %s", what, "not kept: a limit cut it short" if data is None else "kept"
+        )
+    except (Nameless, TypeError) as reason:  # a value without a text: a shape that is a variable
+        LOG.debug("%s: made, not kept: %s", what, reason)
     return result
+
+
+def _unkept(what: object, made: T, why: object) -> T:
+    """`made`, which is not stored; the log says why."""
+    LOG.debug("%s: made, not kept: %s", what, why)
+    return made
 
 
 def _is_whole(saturated: Saturated) -> bool:
