@@ -18,18 +18,13 @@
 All else is reached through its room, such as ``relax_egraph.extract``.
 """
 
-from os import environ as _environ
 from typing import TYPE_CHECKING
 
 from relax_egraph.base import forks as forks  # it remembers in forks what is loaded here
+from relax_egraph.base import shown as shown  # it shows the log if the environment asks for it
 from relax_egraph.base.lazy import load_lazily
 
 __version__ = "0.1.0"
-
-if "RELAX_EGRAPH_LOG" in _environ:
-    from relax_egraph.base.log import show as _show
-
-    _show()
 
 if TYPE_CHECKING:
     from relax_egraph import rules as rules
