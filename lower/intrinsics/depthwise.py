@@ -10,7 +10,7 @@ from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.row import Row
-from relax_egraph.lower.intrinsics.strips import balanced
+from relax_egraph.lower.intrinsics.strips import in_blocks
 
 NAME = "depthwise_tile"
 
@@ -56,15 +56,8 @@ def _define_strip(module: Module, name: str, tall: int, vectors: int, lanes: int
     f = Function(module, name, PARAMS, internal=True)
     a, b, c, *strides, rows, columns, lines, taps, adds = f.args
     a_row, *_, c_row = strides
-    count, height_of = balanced(f, rows, tall)
-    with f.loop(0, count, 1, (a, c)) as down:
-        a_block, c_block = down.values
-        own = height_of(down.index)
-        for size in range(1, tall + 1):
-            with f.when(f.compare("==", own, size)):
-                block = _name(size, vectors)
-                f.call(block, a_block, b, c_block, *strides, columns, lines, taps, adds)
-        down.carry(f.address(a_block, own * a_row, F32), f.address(c_block, own * c_row, F32))
+    for height, _, (a_at, c_at) in in_blocks(f, rows, tall, (a, a_row), (c, c_row)):
+        f.call(_name(height, vectors), a_at, b, c_at, *strides, columns, lines, taps, adds)
     f.finish()
 
 

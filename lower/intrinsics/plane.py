@@ -11,7 +11,7 @@ from relax_egraph.lower.emit.module_text import F32, I64, PTR, Module, Type
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.blocks import Block, strips
 from relax_egraph.lower.intrinsics.left import added
-from relax_egraph.lower.intrinsics.strips import balanced
+from relax_egraph.lower.intrinsics.strips import in_blocks
 
 NAME = "plane_tile"
 
@@ -49,15 +49,9 @@ def _define_strip(module: Module, name: str, blocks: Sequence[Block]) -> None:
         _define_block(module, block)
     f = Function(module, name, PARAMS, internal=True)
     a, b, c, a_row, *steps, c_row, rows, columns, planes, lines, taps = f.args
-    count, height_of = balanced(f, rows, len(blocks))
-    with f.loop(0, count, 1, (a, c)) as down:
-        a_block, c_block = down.values
-        own = height_of(down.index)
-        for block in blocks:
-            with f.when(f.compare("==", own, block.rows)):
-                sizes = (own, columns, planes, lines, taps)
-                f.call(f"plane_{block.size}", a_block, b, c_block, a_row, *steps, c_row, *sizes)
-        down.carry(f.address(a_block, own * a_row, F32), f.address(c_block, own * c_row, F32))
+    for height, own, (a_at, c_at) in in_blocks(f, rows, len(blocks), (a, a_row), (c, c_row)):
+        name, sizes = f"plane_{blocks[height - 1].size}", (own, columns, planes, lines, taps)
+        f.call(name, a_at, b, c_at, a_row, *steps, c_row, *sizes)
     f.finish()
 
 

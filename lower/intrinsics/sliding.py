@@ -12,7 +12,7 @@ from relax_egraph.lower.emit.module_text import F32, I64, PTR, IntrinsicEmitter,
 from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.emit.vector import first_lanes
 from relax_egraph.lower.intrinsics.row import Row
-from relax_egraph.lower.intrinsics.strips import balanced
+from relax_egraph.lower.intrinsics.strips import in_blocks
 
 TAPS = (3, 5, 7)
 """The taps of a line; there is one routine for each number."""
@@ -58,14 +58,8 @@ def _strip(module: Module, taps: int, lanes: int, *, masked: bool) -> str:
     name = f"sliding_{taps}{'_masked' if masked else ''}"
     f = Function(module, name, PARAMS, internal=True)
     a, b, c, a_row, *steps, c_row, rows, columns, lines = f.args
-    count, height_of = balanced(f, rows, TALLEST)
-    with f.loop(0, count, 1, (a, c)) as down:
-        a_block, c_block = down.values
-        own = height_of(down.index)
-        for height, block in enumerate(names, 1):
-            with f.when(f.compare("==", own, height)):
-                f.call(block, a_block, b, c_block, a_row, *steps, c_row, own, columns, lines)
-        down.carry(f.address(a_block, own * a_row, F32), f.address(c_block, own * c_row, F32))
+    for height, own, (a_at, c_at) in in_blocks(f, rows, TALLEST, (a, a_row), (c, c_row)):
+        f.call(names[height - 1], a_at, b, c_at, a_row, *steps, c_row, own, columns, lines)
     f.finish()
     return name
 

@@ -12,7 +12,7 @@ from relax_egraph.lower.emit.target import Target
 from relax_egraph.lower.intrinsics.blocks import Block, strips
 from relax_egraph.lower.intrinsics.left import added
 from relax_egraph.lower.intrinsics.row import strip_columns
-from relax_egraph.lower.intrinsics.strips import balanced
+from relax_egraph.lower.intrinsics.strips import in_blocks
 
 NAME = "window_tile"
 
@@ -60,15 +60,9 @@ def _define_strip(module: Module, name: str, blocks: Sequence[Block]) -> None:
         _define_block(module, block)
     f = Function(module, name, _OF_STRIP, internal=True)
     a, b, c, a_row, a_line, a_tap, b_step, c_row, rows, *others = f.args
-    count, height_of = balanced(f, rows, len(blocks))
-    with f.loop(0, count, 1, (a, c)) as down:
-        a_block, c_block = down.values
-        own = height_of(down.index)
-        strides = (a_row, a_line, a_tap, b_step, c_row)
-        for block in blocks:
-            with f.when(f.compare("==", own, block.rows)):
-                f.call(f"window_{block.size}", a_block, b, c_block, *strides, own, *others)
-        down.carry(f.address(a_block, own * a_row, F32), f.address(c_block, own * c_row, F32))
+    strides = (a_row, a_line, a_tap, b_step, c_row)
+    for height, own, (a_at, c_at) in in_blocks(f, rows, len(blocks), (a, a_row), (c, c_row)):
+        f.call(f"window_{blocks[height - 1].size}", a_at, b, c_at, *strides, own, *others)
     f.finish()
 
 
