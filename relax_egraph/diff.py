@@ -14,7 +14,7 @@ from relax_egraph.frontends import EXPORTED, probed_torch
 from relax_egraph.frontends.probed import Probe, Probed
 from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.reasons.first_difference import Found, first_difference
-from relax_egraph.reasons.restricted import PROGRESS, Progress
+from relax_egraph.reasons.progress import PROGRESS, Progress
 from relax_egraph.reasons.running import INPUTS, Inputs, arguments
 from relax_egraph.rules import RULES, Given
 

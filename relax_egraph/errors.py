@@ -19,6 +19,7 @@
   + RunError            a call of the virtual machine got what it cannot take
     - ArgumentError       a kernel was called with arguments of other types than it takes
     - UnknownFunction     a module or an executable has no function of this name
+* Interrupted           a KeyboardInterrupt of long work, with what it had found
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -193,3 +194,15 @@ class UnknownFunction(RunError, KeyError):
         names = list(known)
         there = f"no function {name!r} {where}; there are: {', '.join(names) or 'none'}"
         return cls("; ".join(filter(None, (there, nearest(str(name), names)))))
+
+
+class Interrupted(KeyboardInterrupt):
+    """Long work was interrupted; `done` is what it had found, and `extent` says how much that is.
+
+    Like every ``KeyboardInterrupt`` it passes a handler of ``Exception``.
+    """
+
+    def __init__(self, extent: str, done: Any) -> None:
+        self.extent = extent
+        self.done = done
+        super().__init__(f"{extent}; the field `done` of this exception has them")

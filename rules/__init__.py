@@ -117,14 +117,15 @@ def check(
     largest and the smallest, infinities and NaN.  What egglog unites is computed by the reference,
     in the rule's dtype and in float64.  Returned is a `Verdict` on each rule that equates values,
     in order, or on those named in `only`; ``verdict.sound`` says whether the rule keeps to what the
-    comment ``; float:`` above it states.  `progress` is called with each final verdict.
+    comment ``; float:`` above it states.  `progress` is called with each final verdict; without it,
+    a terminal or a notebook shows how many there are.
 
     The same `seed` has the same verdicts, in any number of `processes` (by default one of each
     processor).  They are apart from this one: a rule that never ends, or takes all memory, costs no
     verdict but its own, which says so.  With ``processes=1`` all is done here.
 
     Raises `RuleError` for a file that does not read; ``ValueError`` for one without rules, and for
-    a name in `only` that no rule has.
+    a name in `only` that no rule has; `Interrupted`, whose `done` are the verdicts so far.
     """
     verify = import_module(_CHECKER).check_user_rules
     return verify(
@@ -155,10 +156,12 @@ def prove(
     How both sides round is for `check` to say.
 
     Returned is a verdict on each rule that equates values, in order, or on those named in `only`;
-    `progress` is called with each.  It needs z3: ``pip install relax-egraph[prove]``.
+    `progress` is called with each, or they are counted as by `check`.  It needs z3: ``pip install
+    relax-egraph[prove]``.
 
     Raises `RuleError` for a file that does not read; ``ValueError`` for one without rules, and for
-    a name in `only` that no such rule has; ``ModuleNotFoundError`` without z3.
+    a name in `only` that no such rule has; ``ModuleNotFoundError`` without z3; `Interrupted`, whose
+    `done` are the verdicts so far.
     """
     return import_module(_PROVER).prove_user_rules(read(given), only, progress=progress)
 

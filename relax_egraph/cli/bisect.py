@@ -12,8 +12,7 @@ from rich.table import Table
 import relax_egraph as rx
 from relax_egraph.cli import options
 from relax_egraph.cli.arguments import arguments_in
-from relax_egraph.cli.bisecting import bisecting
-from relax_egraph.cli.group import commands
+from relax_egraph.cli.group import commands, usable
 from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
 
 if TYPE_CHECKING:
@@ -73,14 +72,13 @@ def print_bisected(
     module = model.module()
     values = (*(archive or {}).items(), *inputs)
     arguments = arguments_in(module, function, values, sizes)
-    result = bisecting(
-        lambda progress: rx.bisect(
+    result = usable(
+        lambda: rx.bisect(
             module,
             arguments.values,
             function=function,
             rtol=tol,
             atol=atol,
-            progress=progress,
             **how,
         )
     )
@@ -119,7 +117,7 @@ def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
     from relax_egraph.reasons.gains import bisect_cost
 
     module = model.module()
-    found = bisecting(lambda tell: bisect_cost(module, gain=gain, progress=tell, **how))
+    found = usable(lambda: bisect_cost(module, gain=gain, **how))
     warn_of_assumed(found.assumed)
     if as_json:
         click.echo(json.dumps({"file": str(model), **found.as_dict()}))

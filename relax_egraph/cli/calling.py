@@ -3,6 +3,7 @@
 import click
 
 import relax_egraph as rx
+from relax_egraph.base.progress import step
 from relax_egraph.cli.arguments import (
     Arguments,
     Inputs,
@@ -11,7 +12,6 @@ from relax_egraph.cli.arguments import (
     arguments_of,
 )
 from relax_egraph.cli.model import How, ModelFile
-from relax_egraph.cli.progress import step
 
 _AS_USUAL: How = {}
 

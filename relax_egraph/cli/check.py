@@ -10,9 +10,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from relax_egraph.base.progress import counted
 from relax_egraph.cli import options, values
+from relax_egraph.cli.group import until_interrupted
 from relax_egraph.cli.modules import import_modules
-from relax_egraph.cli.progress import counted
 from relax_egraph.cli.prove import print_proofs, proven
 from relax_egraph.cli.rules import chosen_rules, rule_commands
 from relax_egraph.verify import INSTANCES
@@ -94,10 +95,11 @@ def check_files(
     if not names:
         raise click.ClickException("no rule was checked: there is none to check")
     with counted("checking rules", len(names)) as done:
-        how = {"trials": trials, "seed": seed, "processes": processes}
-        verdicts = check_rules(book, names, _cases(tests), progress=done, **how)
+        how = {"trials": trials, "seed": seed, "processes": processes, "progress": done}
+        checked = until_interrupted(lambda: check_rules(book, names, _cases(tests), **how))
+    verdicts = checked.value
     wrong = [verdict for verdict in verdicts if not verdict.sound]
-    proofs = proven(book, names) if prove else ()
+    proofs = proven(book, names) if prove and not checked.interrupted else ()
     if as_json:
         reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
         report = {"seed": seed, "trials": trials, "verdicts": reports}
@@ -112,6 +114,7 @@ def check_files(
         if not quiet:
             _print_summary(verdicts)
         print_proofs(proofs, quiet=quiet)
+    checked.end()
     if wrong or any(proof.status == "refuted" for proof in proofs):
         sys.exit(1)
 

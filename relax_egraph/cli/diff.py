@@ -8,8 +8,7 @@ import click
 
 from relax_egraph.cli import options
 from relax_egraph.cli.arguments import arguments_in
-from relax_egraph.cli.bisecting import bisecting
-from relax_egraph.cli.group import commands
+from relax_egraph.cli.group import commands, usable
 from relax_egraph.cli.model import TORCH, How, ModelFile
 
 
@@ -53,9 +52,7 @@ def print_difference(
 
     probed = model.probed()
     arguments = arguments_in(probed.module, "main", values, sizes)
-    found = bisecting(
-        lambda tell: compared(probed, arguments.values, rtol=tol, atol=atol, progress=tell, **how)
-    )
+    found = usable(lambda: compared(probed, arguments.values, rtol=tol, atol=atol, **how))
     if as_json:
         click.echo(json.dumps({"file": str(model), "random": arguments.random, **found.as_dict()}))
     else:

@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from relax_egraph import rules
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options
-from relax_egraph.cli.group import Unusable
-from relax_egraph.cli.progress import step
+from relax_egraph.cli.group import Unusable, until_interrupted
 from relax_egraph.cli.rules import known_name, rule_commands
 
 if TYPE_CHECKING:
@@ -106,9 +106,10 @@ def discover_rules(
     )
     try:
         with step("searching") as progress:
-            discovery = discover(how, Journal(journal), progress)
+            searched = until_interrupted(lambda: discover(how, Journal(journal), progress))
     except ValueError as problem:
         raise Unusable(str(problem)) from None
+    discovery = searched.value
     cases = write_rules(discovery, output) if output else None
     if as_json:
         click.echo(json.dumps(discovery.as_dict()))
@@ -120,6 +121,7 @@ def discover_rules(
         _print_summary(discovery)
     else:
         click.echo(rules_text(discovery), nl=False)
+    searched.end()
 
 
 def _print_table(discovery: "Discovery") -> None:

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
-from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.extract import METHODS, Method
 

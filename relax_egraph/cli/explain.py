@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 
 import relax_egraph as rx
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options, values
-from relax_egraph.cli.group import Unusable, commands
+from relax_egraph.cli.group import Unusable, commands, usable
 from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
-from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.reasons.no_block import NO_BLOCK
 
@@ -39,7 +39,7 @@ def print_reasons(
     """
     module = model.module()
     with step("optimizing") as tell:
-        reasons = _reasons(module, how)
+        reasons = usable(lambda: rx.explain(module, **how))
         if not reasons.regions:
             raise Unusable(NO_BLOCK)
         figures = _figures(reasons, proof, quick, tell)
@@ -59,15 +59,6 @@ def print_reasons(
         Console().print(text_of(figures))
     if proof and not as_json:
         click.echo(reasons.proof_text())
-
-
-def _reasons(module: Any, how: How) -> "Reasons":
-    try:
-        return rx.explain(module, **how)
-    except RelaxEgraphError:
-        raise
-    except ValueError as error:
-        raise Unusable(str(error)) from None
 
 
 def _figures(

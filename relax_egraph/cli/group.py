@@ -1,26 +1,64 @@
 """The command group: order of commands, version, and error messages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 
-from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.errors import Interrupted, RelaxEgraphError
 from relax_egraph.versions import show_versions
+
+Result = TypeVar("Result")
 
 EPILOG = """\
 MODEL is an ONNX model (.onnx), a program of torch.export (.pt2) or StableHLO (.mlir), a program in
 script form, or an executable that optimize has saved (.rxe).
 
-Exit status: 0 success, 1 an error in the model or its input, or a failed check, 2 a usage error.
+Exit status: 0 success, 1 an error in the model or its input, or a failed check, 2 a usage error,
+130 an interruption.
 """
+
+INTERRUPTED = 130
+"""The exit status after an interruption, by convention 128 and the number of the signal."""
 
 
 class Unusable(click.ClickException):
     """A request that needs something missing, such as a package."""
 
     exit_code = 2
+
+
+def usable(request: Callable[[], Result]) -> Result:
+    """The result of `request`; what it refuses with a ``ValueError`` is a usage error."""
+    try:
+        return request()
+    except RelaxEgraphError:
+        raise
+    except ValueError as error:
+        raise Unusable(str(error)) from None
+
+
+@dataclass(slots=True)
+class UntilInterrupted(Generic[Result]):
+    """What long work has found; all of it, unless it was `interrupted`."""
+
+    value: Result
+    interrupted: Interrupted | None = None
+
+    def end(self) -> None:
+        """After all was printed: end the command if the work was interrupted."""
+        if self.interrupted is not None:
+            raise self.interrupted
+
+
+def until_interrupted(work: Callable[[], Result]) -> UntilInterrupted[Result]:
+    """The result of `work`, or what it had found when it was interrupted."""
+    try:
+        return UntilInterrupted(work())
+    except Interrupted as stop:
+        return UntilInterrupted(stop.done, stop)
 
 
 MODULES: Mapping[str, Sequence[str]] = {
@@ -69,6 +107,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # a closed pipe: click exits quietly
+        except KeyboardInterrupt as stop:
+            extent = f": {stop.extent}" if isinstance(stop, Interrupted) else ""
+            click.echo(f"interrupted{extent}", err=True)
+            ctx.exit(INTERRUPTED)
         except RelaxEgraphError as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 import relax_egraph as rx
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
-from relax_egraph.cli.progress import step
 
 
 @commands.command("calibrate")

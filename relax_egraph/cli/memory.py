@@ -11,10 +11,10 @@ from rich.table import Table
 
 import relax_egraph as rx
 from relax_egraph.base.files import replacing
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
-from relax_egraph.cli.progress import step
 from relax_egraph.cli.values import output
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import relax_egraph as rx
-from relax_egraph.cli.progress import step
+from relax_egraph.base.progress import step
 from relax_egraph.errors import ExecutableError, ModelError, RelaxEgraphError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 
 import relax_egraph as rx
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import EXECUTABLE, ONNX, ModelFile
-from relax_egraph.cli.progress import step
 
 if TYPE_CHECKING:
     from relax_egraph.optimize.explanation import Explanation

@@ -12,8 +12,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from relax_egraph.base.interruption import collected
+from relax_egraph.base.progress import counted
 from relax_egraph.cli import options, values
-from relax_egraph.cli.progress import counted
+from relax_egraph.cli.group import until_interrupted
 from relax_egraph.cli.rules import chosen_rules, rule_commands
 
 if TYPE_CHECKING:
@@ -67,12 +69,15 @@ def prove_files(
         raise click.UsageError("needs FILE.egg, --only NAME, or --all for the whole book")
     book = RuleBook.default(files, fast_math=True, bounded=True)
     names = chosen_rules(book, equating(book), files, only, done="proven")
-    made = certificates(book, names)
+    proved = until_interrupted(lambda: certificates(book, names))
+    made = proved.value
     verdicts = [certificate.verdict for certificate in made]
-    asked = Asked(
-        rechecked(made) if recheck else {},
-        needed(book, verdicts) if premises or suggest else {},
-    )
+    asked = NOTHING
+    if not proved.interrupted:
+        asked = Asked(
+            rechecked(made) if recheck else {},
+            needed(book, verdicts) if premises or suggest else {},
+        )
     if as_json:
         click.echo(json.dumps([v.as_dict() | asked.fields(v.rule) for v in verdicts]))
     elif suggest:
@@ -81,6 +86,7 @@ def prove_files(
         click.echo(suggestion(asked.premises, book), nl=False)
     else:
         print_proofs(verdicts, asked, quiet=quiet)
+    proved.end()
     denied = any(not r.holds for r in asked.rechecks.values())
     if denied or any(verdict.status == "refuted" for verdict in verdicts):
         sys.exit(1)
@@ -98,7 +104,7 @@ def certificates(book: "RuleBook", names: Sequence[str]) -> "Sequence[Certificat
     rules = [rule for rule in equating(book) if rule.name in set(names)]
     try:
         with counted("proving rules", len(rules)) as done:
-            return [*certificates(book, rules, done)]
+            return collected(certificates(book, rules, done), len(rules), "rules were tried")
     except ModuleNotFoundError as missing:
         raise click.ClickException(str(missing)) from None
 

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options
 from relax_egraph.cli.group import Unusable
 from relax_egraph.cli.model import How, ModelFile
-from relax_egraph.cli.progress import step
 from relax_egraph.cli.rules import rule_commands
 
 

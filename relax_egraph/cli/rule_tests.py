@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from relax_egraph.base.progress import counted
 from relax_egraph.cli import options
-from relax_egraph.cli.group import Unusable
-from relax_egraph.cli.progress import counted
+from relax_egraph.cli.group import Unusable, until_interrupted
 from relax_egraph.cli.rules import rule_commands
 
 if TYPE_CHECKING:
+    from relax_egraph.egraph.rulebook.rule import Rule
     from relax_egraph.verify.file_tests.cases import FileTest, Outcome
 
 _EXISTING: Any = click.Path(exists=True, path_type=Path)
@@ -72,14 +73,17 @@ def test_rules(
 
     tests = [test for path in paths for test in _tests(path, rules)]
     with counted("running file tests", len(tests)) as done:
-        outcomes = run_tests(tests, seconds=timeout, processes=processes, progress=done)
-        outcomes = tuple(map(with_premises, outcomes))
+        how = {"seconds": timeout, "processes": processes}
+        ran = until_interrupted(lambda: run_tests(tests, progress=done, **how))
+    outcomes = tuple(map(with_premises, ran.value))
+    lacking = () if ran.interrupted else unseen(outcomes)
     if as_json:
-        names = [{"name": rule.name, "place": str(rule.span)} for rule in unseen(outcomes)]
+        names = [{"name": rule.name, "place": str(rule.span)} for rule in lacking]
         report = {"tests": [o.as_dict() for o in outcomes], "rules_not_seen": names}
         click.echo(json.dumps(report))
     else:
-        _print(outcomes, verbose)
+        _print(outcomes, lacking, verbose)
+    ran.end()
     if not all(outcome.passed for outcome in outcomes):
         sys.exit(1)
 
@@ -96,16 +100,14 @@ def _tests(path: Path, beside: Sequence[Path]) -> "list[FileTest]":
     return all_tests
 
 
-def _print(outcomes: "Sequence[Outcome]", verbose: bool) -> None:
-    """Print the failures, the rules that matched in no case, and a summary."""
-    from relax_egraph.verify.file_tests.cases import unseen
-
+def _print(outcomes: "Sequence[Outcome]", lacking: "Sequence[Rule]", verbose: bool) -> None:
+    """Print the failures, the rules `lacking` that matched in no case, and a summary."""
     for outcome in outcomes:
         if not outcome.passed:
             click.echo(click.style("failed ", fg="red") * verbose + f"{outcome}\n")
         elif verbose:
             click.echo(f"{click.style('passed', fg='green')} {outcome}")
-    for rule in unseen(outcomes):
+    for rule in lacking:
         click.echo(f"{rule.span}: rule {rule.name} matches in no case")
     failed = sum(not outcome.passed for outcome in outcomes)
     files = len({outcome.test.file for outcome in outcomes})

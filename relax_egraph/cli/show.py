@@ -9,10 +9,10 @@ import click
 from rich.console import Console
 
 import relax_egraph as rx
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options, values
 from relax_egraph.cli.group import commands
 from relax_egraph.cli.model import ModelFile
-from relax_egraph.cli.progress import step
 from relax_egraph.cli.rules import known_rule
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 import relax_egraph as rx
+from relax_egraph.base.progress import step
 from relax_egraph.cli import options
 from relax_egraph.cli.group import Unusable, commands
 from relax_egraph.cli.model import ModelFile, warn_of_assumed
-from relax_egraph.cli.progress import step
 from relax_egraph.errors import RelaxEgraphError
 
 

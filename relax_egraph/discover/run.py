@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any
 
 from relax_egraph import rules
+from relax_egraph.base.interruption import keeping
 from relax_egraph.discover.bounded import Bounded, OutOfTime
 from relax_egraph.discover.candidates import Candidate, candidate, distinct
 from relax_egraph.discover.classes import Classes
@@ -115,24 +116,28 @@ _TO_SEARCH = 0.8
 def discover(
     search: Search, journal: Journal | None = None, progress: Progress = lambda _: None
 ) -> Discovery:
-    """Search for rules; raises ``ValueError`` for an operator that terms cannot have."""
+    """Search for rules.
+
+    Raises ``ValueError`` for an operator that terms cannot have; `Interrupted` has the discovery so
+    far.
+    """
     started = monotonic()
     with Bounded(search.seconds * _TO_SEARCH) as bounded:
         run = _Run(search, journal or Journal(), progress, bounded)
-        try:
-            for size in range(1, search.size + 1):
-                run.select(run.layer(size))
-        except OutOfTime:
-            run.result.stopped = f"the limit of {search.seconds:g} s"
-        except _OutOfTerms:
-            run.result.stopped = f"the limit of {search.terms} terms"
-    with Bounded(search.seconds - (monotonic() - started)) as run.bounded:
+        with keeping(run.so_far):
+            try:
+                for size in range(1, search.size + 1):
+                    run.select(run.layer(size))
+            except OutOfTime:
+                run.result.stopped = f"the limit of {search.seconds:g} s"
+            except _OutOfTerms:
+                run.result.stopped = f"the limit of {search.terms} terms"
+    with Bounded(search.seconds - (monotonic() - started)) as run.bounded, keeping(run.so_far):
         try:
             run.minimize()
         except OutOfTime:
             run.result.stopped = f"the limit of {search.seconds:g} s, before all was minimal"
-    run.result.found.sort(key=lambda f: -f.candidate.gain)
-    return run.result
+    return run.ordered()
 
 
 @dataclass(slots=True)
@@ -153,6 +158,16 @@ class _Run:
         self.book = sha256("".join(texts).encode()).hexdigest()
         leaves = [*TENSORS[: self.search.variables], *map(Number, self.search.numbers)]
         self.blocks.append([t for t in leaves if self.classes.add(t, leaf_values(t)) is None])
+
+    def ordered(self) -> Discovery:
+        """What was found, the rules with the largest gains first."""
+        self.result.found.sort(key=lambda f: -f.candidate.gain)
+        return self.result
+
+    def so_far(self) -> tuple[str, Discovery]:
+        """How many rules were found before an interruption, and what was."""
+        self.result.stopped = "an interruption"
+        return f"{len(self.result.found)} rules were found", self.ordered()
 
     def layer(self, size: int) -> list[Candidate]:
         """The candidates among the terms with `size` operators."""

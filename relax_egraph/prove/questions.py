@@ -75,8 +75,7 @@ def recorded() -> Record | None:
 
 def ask(terms: Iterable[Any], steps: int) -> Answer:
     """Whether all `terms` of z3 can hold, by so many of its `steps`."""
-    solver = z3().Solver()
-    solver.set("rlimit", steps)
+    solver = _solver(steps)
     solver.add(*terms)
     found = _answer(solver.check())
     record = recorded()
@@ -96,10 +95,21 @@ _NUMBERED = re.compile(r"(?<=[\s(])(\d+[A-Za-z_])")
 
 def answer(question: str, steps: int) -> Answer:
     """What z3 says of SMT-LIB text, by so many of its steps."""
-    solver = z3().Solver()
-    solver.set("rlimit", steps)
+    solver = _solver(steps)
     solver.from_string(question)
     return _answer(solver.check())
+
+
+def _solver(steps: int) -> Any:
+    """A solver that gives up after `steps`.
+
+    An interruption is Python's: z3 would take it for the end of its steps, and the proof would go
+    on without an answer.
+    """
+    solver = z3().Solver()
+    solver.set("rlimit", steps)
+    solver.set("ctrl_c", False)
+    return solver
 
 
 def _answer(found: Any) -> Answer:

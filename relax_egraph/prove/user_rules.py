@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from relax_egraph import rules
+from relax_egraph.base.interruption import collected
+from relax_egraph.base.progress import watched
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.prove.certificate import Certificate
@@ -27,7 +29,8 @@ def prove_user_rules(
     known = equating(book)
     names = selected(book, known, only, done="proven", that=" that equates values")
     by_name = {rule.name: rule for rule in known}
-    return prove_rules(book, [by_name[name] for name in names], progress)
+    with watched(progress, "proving rules", len(names)) as told:
+        return prove_rules(book, [by_name[name] for name in names], told)
 
 
 def equating(book: RuleBook) -> list[Rule]:
@@ -38,8 +41,12 @@ def equating(book: RuleBook) -> list[Rule]:
 def prove_rules(
     book: RuleBook, some: Sequence[Rule], progress: Progress | None = None
 ) -> tuple[Verdict, ...]:
-    """The verdicts on `some` rules of `book`; raises ``ModuleNotFoundError`` without z3."""
-    return tuple(made.verdict for made in certificates(book, some, progress))
+    """The verdicts on `some` rules of `book`.
+
+    Raises ``ModuleNotFoundError`` without z3; `Interrupted` has the verdicts so far.
+    """
+    verdicts = (made.verdict for made in certificates(book, some, progress))
+    return collected(verdicts, len(some), "rules were tried")
 
 
 def certificates(

@@ -14,7 +14,8 @@ from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.reasons.bisected import Bisected, By, Culprit, Failure, Raised
 from relax_egraph.reasons.difference import Allowed, Difference, rounding
 from relax_egraph.reasons.minimize import Outcome, minimal
-from relax_egraph.reasons.restricted import PROGRESS, Progress, Restricted
+from relax_egraph.reasons.progress import PROGRESS, Progress, tries
+from relax_egraph.reasons.restricted import Restricted
 from relax_egraph.reasons.running import INPUTS, Inputs, arguments, built, interpreted, meant
 from relax_egraph.rules import RULES, Given
 from relax_egraph.verify.check import check_rules
@@ -63,7 +64,8 @@ def bisect(
 
     An exception with all rules, such as for an unsound rule that the engine notices, is bisected
     likewise.  A try that fails in another way counts as neither right nor wrong.  `progress` is
-    called before each try.  Each try runs the program with its side effects.
+    called before each try; without it, a terminal or a notebook shows the tries.  Each try runs
+    the program with its side effects.
 
     Raises ``ValueError`` for inputs that the function does not take, a tolerance that is negative
     or not finite, and a module without dataflow blocks; `RunError` if the program as written does
@@ -71,11 +73,15 @@ def bisect(
     """
     begin = perf_counter()
     args = arguments(module, function, inputs)
-    restricted = Restricted.of(module, rules, options, progress)
-    tries = _Tries(restricted, function, args, rtol, atol)
+    with tries("bisecting", progress) as told:
+        restricted = Restricted.of(module, rules, options, told)
+        return _bisected(_Tries(restricted, function, args, rtol, atol), begin)
+
+
+def _bisected(tries: "_Tries", begin: float) -> Bisected:
     failure = tries.with_all_rules()
     exceeds = isinstance(failure, Raised) or failure.exceeds
-    sets = _culprits(restricted, _sets(tries) if exceeds else [])
+    sets = _culprits(tries.restricted, _sets(tries) if exceeds else [])
     return Bisected(
         sets=sets,
         failure=failure,
@@ -84,7 +90,7 @@ def bisect(
         by=tries.by,
         rounding=None if tries.rounding is None else max(tries.rounding, default=0.0),
         candidates=tries.candidates,
-        tries=restricted.tries,
+        tries=tries.restricted.tries,
         unresolved=tries.unresolved,
         seconds=perf_counter() - begin,
     )

@@ -38,7 +38,7 @@ from relax_egraph.reasons.figures import Known, base, figures_of
 from relax_egraph.reasons.gains import Gain, gains
 from relax_egraph.reasons.kernels import Running, running_in
 from relax_egraph.reasons.prices import seconds_of
-from relax_egraph.reasons.restricted import Progress, no_progress
+from relax_egraph.reasons.progress import Progress
 from relax_egraph.reasons.text import text_of
 from relax_egraph.rules import read
 
@@ -140,10 +140,10 @@ class Reasons(Explanation):
         All other rules gain nothing: the result is reached without them.  The module is optimized
         once for each rule.  Raises `ProofError`.
         """
-        return self.compute_gains(no_progress)
+        return self.compute_gains()
 
-    def compute_gains(self, progress: Progress) -> tuple[Gain, ...]:
-        """`gains`; unless they are known already, `progress` is called before each try."""
+    def compute_gains(self, progress: Progress | None = None) -> tuple[Gain, ...]:
+        """`gains`; unless they are known already, `progress` is that of ``rx.gains``."""
         steps = (step for trace in self.traces for step in trace.steps)
         used = {base(rule) for step in steps for rule in step.rules}
         if "gains" not in self.__dict__:

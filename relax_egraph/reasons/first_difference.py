@@ -13,7 +13,7 @@ from relax_egraph.passes import dead_code_elimination
 from relax_egraph.reasons.bisect import bisect
 from relax_egraph.reasons.bisected import Bisected
 from relax_egraph.reasons.difference import Allowed, Difference, rounding
-from relax_egraph.reasons.restricted import Progress
+from relax_egraph.reasons.progress import Progress
 from relax_egraph.reasons.running import built, interpreted, meant
 from relax_egraph.rules import Given
 

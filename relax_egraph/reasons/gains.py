@@ -17,7 +17,8 @@ from relax_egraph.optimize.explanation import Explanation
 from relax_egraph.optimize.session import OPTIONS
 from relax_egraph.optimize.sizes import at_assumed
 from relax_egraph.reasons.minimize import Outcome, minimal
-from relax_egraph.reasons.restricted import PROGRESS, Progress, Restricted
+from relax_egraph.reasons.progress import PROGRESS, Progress, tries
+from relax_egraph.reasons.restricted import Restricted
 from relax_egraph.rules import RULES, Given
 
 _SAME = 1e-9
@@ -139,13 +140,17 @@ def bisect_cost(
     `rules` and `options` are arguments of `optimize`.  The set is minimal: without any one of its
     rules, the others gain less, or a larger set was seen to gain less.  The gain of each rule that
     the best program needs is measured by leaving the rule out; other rules may replace it.
-    `progress` is called before each try.
+    `progress` is called before each try; without it, a terminal or a notebook shows the tries.
 
     Raises ``ValueError`` for a `gain` that is not from 0 to 1, a module without dataflow blocks,
     and a module that no rule matches.
     """
     begin = perf_counter()
-    restricted = Restricted.of(module, rules, options, progress)
+    with tries("bisecting", progress) as told:
+        return _bisected(Restricted.of(module, rules, options, told), gain, begin)
+
+
+def _bisected(restricted: Restricted, gain: float, begin: float) -> CostBisected:
     best = restricted.whole()
     candidates, before, cost = _matched(restricted, best), best.cost_before, best.cost
     enough = _reaching(restricted, before - max(gain, _NEARLY) * (before - cost))
@@ -182,12 +187,13 @@ def gains(
     ``ValueError`` for a module without dataflow blocks, a module that no rule matches, and a name
     in `only` that no rule has.
     """
-    restricted = Restricted.of(module, rules, options, progress)
-    best = restricted.whole()
-    candidates = _matched(restricted, best)
-    wanted = None if only is None else restricted.known(only)
-    names = [n for n in candidates if wanted is None or n in wanted]
-    return _gains(restricted, candidates, names, best)
+    with tries("leaving out rules", progress) as told:
+        restricted = Restricted.of(module, rules, options, told)
+        best = restricted.whole()
+        candidates = _matched(restricted, best)
+        wanted = None if only is None else restricted.known(only)
+        names = [n for n in candidates if wanted is None or n in wanted]
+        return _gains(restricted, candidates, names, best)
 
 
 def _matched(restricted: Restricted, best: Explanation) -> tuple[str, ...]:

@@ -1,11 +1,10 @@
 """Repeats of one optimization with a subset of its rules."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any
 
-from relax_egraph.base.parameters import function, optional
 from relax_egraph.egraph.engine import Budget, Phase, RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.errors import ProofError, SaturationError, nearest
@@ -17,19 +16,11 @@ from relax_egraph.optimize.run import run
 from relax_egraph.optimize.session import Session, check_symbols
 from relax_egraph.proof.prove import prove
 from relax_egraph.reasons.no_block import NO_BLOCK
+from relax_egraph.reasons.progress import Progress
 from relax_egraph.rules import Given, read
 
 LIMITS: Mapping[str, Any] = {"budget": Budget(seconds=60.0), "time_limit": 60.0}
 """Default limits of a try.  They are generous: tries that a clock cuts short differ by chance."""
-
-Progress: TypeAlias = Callable[[int, int], object]
-"""A callback before each try, with the number of the try and its number of rules."""
-
-PROGRESS = optional(function("a function of two numbers: of the try, and of its rules"))
-
-
-def no_progress(number: int, rules: int) -> None:
-    """The default callback, which does nothing."""
 
 
 @dataclass(slots=True)
@@ -78,7 +69,7 @@ class Restricted:
         module: IRModule,
         rules: Sequence[Given],
         options: Mapping[str, Any],
-        progress: Progress | None,
+        progress: Progress,
     ) -> "Restricted":
         """The optimization with arguments of `optimize`; raises `RuleError`."""
         read_once = read(rules)
@@ -88,7 +79,7 @@ class Restricted:
         with operators_for(module).in_force():
             book = book_for(prepared, session.read_rules(), session.without, session.fast_math)
         by_name = {rule.name: rule for rule in book.rewrites}
-        return Restricted(module, session, by_name, progress or no_progress)
+        return Restricted(module, session, by_name, progress)
 
     def known(self, names: Iterable[str]) -> frozenset[str]:
         """The set of `names`; raises ``ValueError`` for a name that no rule has."""

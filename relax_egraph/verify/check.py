@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from relax_egraph.base.interruption import keeping
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import near
@@ -45,9 +46,10 @@ def check_rules(
     `progress` is called with each final verdict.
 
     With several `processes`, a rule that crashes its process or does not end costs only its own
-    verdict, which says so.  A rule with a call of a function that is not registered
-    is not checked; functions that cannot be sent to another process are called in this one.  Raises
-    ``ValueError`` for a name that no rule has, and if there is no rule to check.
+    verdict, which says so.  An interruption raises `Interrupted`, whose `done` are the verdicts
+    that are final.  A rule with a call of a function that is not registered is not checked;
+    functions that cannot be sent to another process are called in this one.  Raises ``ValueError``
+    for a name that no rule has, and if there is no rule to check.
     """
     book = turned(book)
     wanted = _wanted(book, only)
@@ -61,7 +63,7 @@ def check_rules(
     log = _Log({n: silent(rule, _UNREAD) for n, rule in wanted.items()}, progress)
     for name, why in why_not.items():
         log.verdicts[name] = replace(silent(wanted[name], why), checked=False)
-    with workers(work, processes) as do:
+    with keeping(log.so_far), workers(work, processes) as do:
         for verdict in _combined(work, do, _groups("near", close, chains)):
             log.verdicts[verdict.rule] = verdict
             if not work.lacks(verdict):
@@ -91,7 +93,7 @@ def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, Rule]:
 
 @dataclass(slots=True)
 class _Log:
-    """The verdicts known so far, and the rules whose verdicts have been reported."""
+    """The verdicts known so far, and the rules whose verdicts are final and have been reported."""
 
     verdicts: dict[str, Verdict]
     progress: Progress | None
@@ -100,9 +102,15 @@ class _Log:
     def report(self, *names: str) -> None:
         """Pass the verdicts on the rules `names` to the callback, each once."""
         for name in names:
-            if self.progress is not None and name not in self.reported:
+            if name not in self.reported:
                 self.reported.add(name)
-                self.progress(self.verdicts[name])
+                if self.progress is not None:
+                    self.progress(self.verdicts[name])
+
+    def so_far(self) -> tuple[str, tuple[Verdict, ...]]:
+        """How many rules were checked, and the verdicts on them."""
+        done = tuple(v for name, v in self.verdicts.items() if name in self.reported)
+        return f"{len(done)} of {len(self.verdicts)} rules were checked", done
 
 
 _Chain: TypeAlias = tuple[str, ...]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 
 from relax_egraph import rules
+from relax_egraph.base.progress import watched
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.verify.cases import cases_of
 from relax_egraph.verify.check import Progress, check_rules
@@ -31,6 +32,7 @@ def check_user_rules(
     names = selected(book, book.checked, only, done="checked")
     processes = processes or max(2, os.cpu_count() or 1)
     cases = [c for path in book_tests() for c in cases_of(path.read_text("utf-8"), path.name)]
-    return check_rules(
-        book, names, cases, trials=trials, seed=seed, processes=processes, progress=progress
-    )
+    with watched(progress, "checking rules", len(names)) as told:
+        return check_rules(
+            book, names, cases, trials=trials, seed=seed, processes=processes, progress=told
+        )

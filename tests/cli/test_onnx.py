@@ -1,8 +1,6 @@
 """The command relax-egraph on an ONNX model: from the file to arrays, times and machine code."""
 
 import json
-import sys
-from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +14,6 @@ from onnx.reference import ReferenceEvaluator
 import relax_egraph as rx
 from relax_egraph.cli import commands
 from relax_egraph.cli.bench import difference
-from relax_egraph.cli.progress import step
 from relax_egraph.cli.show import STAGES
 from tests.support.command import invoke
 from tests.support.onnx_models import model, node, value
@@ -431,26 +428,6 @@ def test_versions_and_the_processor_are_told() -> None:
         *("system", "processor", "caches", "features"),
     ]
     assert told["numpy"] == np.__version__
-
-
-class Terminal(StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("stream", "is_shown"), [(Terminal(), True), (StringIO(), False)])
-def test_what_is_being_done_is_shown_on_a_terminal_alone(
-    stream: StringIO, is_shown: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-
-    with step("importing model.onnx"):
-        pass
-
-    assert ("importing model.onnx" in stream.getvalue()) == is_shown
-    assert is_shown or not stream.getvalue()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

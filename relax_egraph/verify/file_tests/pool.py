@@ -6,6 +6,7 @@ egglog cannot be interrupted: a test that exceeds its time limit ends with its p
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from relax_egraph.base.interruption import keeping
 from relax_egraph.verify.file_tests.cases import Failure, FileTest, Outcome
 from relax_egraph.verify.file_tests.run import run_test
 from relax_egraph.workers.pool import Pool
@@ -23,15 +24,24 @@ def run_tests(
 ) -> tuple[Outcome, ...]:
     """The outcomes of `tests`, in order; `progress` is called with each as soon as it is ready.
 
-    A test that exceeds the limit of `seconds` or of memory fails.
+    A test that exceeds the limit of `seconds` or of memory fails.  An interruption raises
+    `Interrupted` with the outcomes so far.
     """
     limits = Limits(seconds, _MEMORY)
     outcomes: dict[int, Outcome] = {}
-    with Pool(max(1, min(processes, len(tests))), _begin) as pool:
+
+    def in_order() -> tuple[Outcome, ...]:
+        return tuple(outcomes[number] for number in sorted(outcomes))
+
+    def so_far() -> tuple[str, tuple[Outcome, ...]]:
+        return f"{len(outcomes)} of {len(tests)} cases were run", in_order()
+
+    size = max(1, min(processes, len(tests)))
+    with keeping(so_far), Pool(size, _begin) as pool:
         for number, outcome in pool.map(partial(_outcome, pool, limits), enumerate(tests)):
             outcomes[number] = outcome
             progress(outcome)
-    return tuple(outcomes[number] for number in range(len(tests)))
+    return in_order()
 
 
 def _begin() -> None:
