@@ -1,6 +1,7 @@
 """The command relax-egraph on an ONNX model: from the file to arrays, times and machine code."""
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
