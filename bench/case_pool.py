@@ -1,9 +1,11 @@
 """Runs many cases in processes of a pool, where a crash or a timeout is the outcome of its case."""
 
 import multiprocessing
+import signal
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
@@ -31,39 +33,49 @@ def outcomes(
 
     `lost` is the outcome of a case whose process died, or that takes more than `limit` seconds: it
     gets the reason.  Standard error shows how many are done, and how many of those have `failed`.
+    An interruption ends the run with the outcomes so far.
     """
-    with _progress(len(cases)) as ended:
-        return _outcomes(cases, run, lost, workers, limit, lambda outcome: ended(failed(outcome)))
+    found: dict[int, Outcome] = {}
+    with _progress(len(cases)) as ended, closing(_ends(cases, run, lost, workers, limit)) as ends:
+        try:
+            for number, outcome in ends:
+                found[number] = outcome
+                ended(failed(outcome))
+        except KeyboardInterrupt:
+            print(f"interrupted: {len(found)} of {len(cases)} cases ran", file=sys.stderr)
+    return [found[number] for number in sorted(found)]
 
 
-def _outcomes(
+def _ends(
     cases: Sequence[Case],
     run: Callable[[Case], Outcome],
     lost: Callable[[Case, str], Outcome],
     workers: int,
     limit: float,
-    ended: Callable[[Outcome], None],
-) -> list[Outcome]:
-    waiting, found = list(reversed(range(len(cases)))), dict[int, Outcome]()
+) -> Generator[tuple[int, Outcome]]:
+    """The outcomes with the numbers of their cases, as they are ready."""
+    waiting = list(reversed(range(len(cases))))
     running: list[_Worker[Case, Outcome]] = []
-    while waiting or running:
-        while waiting and len(running) < workers:
-            running.append(_Worker(cases, run, waiting.pop()))
-        ready = wait([w.channel for w in running], 1.0)
-        for worker in list(running):
-            end = worker.end(worker.channel in ready, limit)
-            if end is None:
-                continue
-            result, reason = end
-            number = worker.number
-            found[number] = lost(cases[number], reason) if reason else result
-            ended(found[number])
-            if not waiting or not worker.give(waiting[-1]):
-                running.remove(worker)
-                worker.process.kill()
-            else:
-                waiting.pop()
-    return [found[number] for number in range(len(cases))]
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                running.append(_Worker(cases, run, waiting.pop()))
+            ready = wait([w.channel for w in running], 1.0)
+            for worker in list(running):
+                end = worker.end(worker.channel in ready, limit)
+                if end is None:
+                    continue
+                result, reason = end
+                number = worker.number
+                yield number, lost(cases[number], reason) if reason else result
+                if not waiting or not worker.give(waiting[-1]):
+                    running.remove(worker)
+                    worker.process.kill()
+                else:
+                    waiting.pop()
+    finally:
+        for worker in running:
+            worker.process.kill()
 
 
 _NOTED = 20
@@ -90,6 +102,7 @@ def _progress(total: int) -> Generator[Callable[[bool], None]]:
 
 
 def _work(channel: Connection, cases: Sequence[Any], run: Callable[[Any], Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is for the parent, which ends us
     while (number := channel.recv()) is not None:
         channel.send(run(cases[number]))
 

@@ -61,10 +61,13 @@ def test_what_is_being_done_is_shown_on_a_terminal() -> None:
 
 
 def test_nothing_is_written_to_a_file() -> None:
-    with standard_error(StringIO()) as written:
-        with step("importing model.onnx") as tell, counted("checking rules", 2) as done:
-            tell("converting 12 nodes")
-            done(1)
+    with (
+        standard_error(StringIO()) as written,
+        step("importing model.onnx") as tell,
+        counted("checking rules", 2) as done,
+    ):
+        tell("converting 12 nodes")
+        done(1)
 
     assert written() == ""
 

@@ -92,8 +92,11 @@ class Terms:
 
     def applied(self, tree: Form) -> Any:
         """The value of an application."""
-        args = [self.value(item) for item in tree.items[1:]]
-        match tree.head:
+        return self.application(tree.head, [self.value(item) for item in tree.items[1:]])
+
+    def application(self, head: str, args: Sequence[Any]) -> Any:
+        """The value of ``(head args..)``."""
+        match head:
             case "R.none":
                 return None
             case "R.const":
@@ -102,14 +105,17 @@ class Terms:
                 return args[0]
             case "R.tuple_get":
                 return self.domain.part(args[0], args[1])
-            case head if head[:2] in ("R.", "K.") and head[2:] in operators():
+            case "unstable-app":
+                (name, *first), *rest = args
+                return self.application(name, [*first, *rest])
+            case _ if head[:2] in ("R.", "K.") and head[2:] in operators():
                 op = operators()[head[2:]].op
                 count = len(op.operands)
                 attrs = {a.name: meant(a, v) for a, v in zip(op.attrs, args[count:], strict=True)}
                 return self.domain.applied(op, args[:count], attrs)
-            case head if computes(head):
+            case _ if computes(head):
                 return compute(head, tuple(args))
-            case head:
+            case _:
                 raise Unknown(head)
 
 
