@@ -100,6 +100,7 @@ replay: .venv/installed
 docs: .venv/installed
 	$(BIN)/python -m docs.operators
 	$(BIN)/python -m docs.builtins
+	$(BIN)/python -m docs.examples
 
 site: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build

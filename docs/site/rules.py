@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from docs.examples import examples
 from docs.proofs import LEDGER
-from docs.site.examples import before_and_after
 from docs.site.mentions import BOOK, cases_by_rule, made, matched
 from docs.site.operators import places
 from docs.site.text import fenced, prose, table
@@ -64,7 +64,7 @@ def _head_of(family: str) -> str:
 def _entry(rule: Rule) -> str:
     text = rule_text(BOOK, rule).text
     parts = [f"## {rule.name} {{ #{rule.name} }}", *_law(rule), *_facts(rule)]
-    parts += [fenced(text, "lisp"), *_tests(rule)]
+    parts += [fenced(text, "lisp"), *_example(rule), *_tests(rule)]
     return "\n\n".join(parts)
 
 
@@ -91,12 +91,14 @@ def _proof(rule: Rule) -> str:
     return f"**{row['status']}**: {prose(' '.join(row['reason'].split()))}"
 
 
+def _example(rule: Rule) -> Iterator[str]:
+    if example := examples().get(rule.name):
+        lines = [*example.operands, "", example.before, "# becomes equal to", example.after]
+        yield fenced("\n".join(lines), "python")
+
+
 def _tests(rule: Rule) -> Iterator[str]:
-    seen = cases_by_rule().get(rule.name, [])
-    pairs = (before_and_after(rule, test) for test in seen)
-    if pair := next(filter(None, pairs), None):
-        yield fenced(f"{pair[0]}\n; becomes equal to\n{pair[1]}", "lisp")
-    if seen:
+    if seen := cases_by_rule().get(rule.name, []):
         yield f"Fires in: {'; '.join(map(_link, seen))}."
 
 

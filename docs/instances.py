@@ -74,7 +74,7 @@ def _oddness(instance: Instance) -> tuple[int, ...]:
 
 def _sides(pattern: Direction, instance: Instance) -> Iterator[Example]:
     domain = _Expressions(instance, names_of(pattern, instance))
-    terms = Terms.of(pattern, instance, domain)
+    terms = _InAnyOrder(instance, domain, pattern.lets)
     printer = ExpressionPrinter({}, {}, Constants())
     for left, right in (*pattern.unions, *_numbers(pattern)):
         try:
@@ -94,6 +94,19 @@ def _numbers(pattern: Direction) -> Iterator[tuple[Tree, Tree]]:
                 yield stated.items[1], number
             case _:
                 pass
+
+
+class _InAnyOrder(Terms):
+    """Terms in which the order of two operands, which egglog decides, is that of the rule."""
+
+    def application(self, head: str, args: Sequence[Any]) -> Any:
+        match head:
+            case "ordering-min":
+                return args[0]
+            case "ordering-max":
+                return args[1]
+            case _:
+                return super().application(head, args)
 
 
 @dataclass(frozen=True, slots=True)
