@@ -130,10 +130,15 @@ def _by(shape: tuple[int, int, int]) -> str:
 
 
 def numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
-    """Normal floats, or integers of a few bits, whose sums of squares are small."""
+    """Normal floats, or integers whose products `dtype` holds.
+
+    Sums of products of int32 are beyond the integers that float32 holds, so that a system which
+    computes in float32 is wrong.
+    """
     if dtype.startswith("float"):
         return drawn(*shape, seed=seed).astype(dtype)
-    return np.random.default_rng(seed).integers(-3, 4, shape).astype(dtype)
+    most = 3000 if dtype == "int32" else 3
+    return np.random.default_rng(seed).integers(-most, most + 1, shape).astype(dtype)
 
 
 def _map(body: Body, shape: tuple[int, ...], dtype: str = "float32") -> Task:

@@ -1,5 +1,7 @@
 """Single operators as workloads, and workloads that are compiled for another target."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from bench import measure, peers
@@ -8,6 +10,7 @@ from bench.limits import limits_of
 from bench.ours import optimized
 from bench.reference import error_of, exact
 from bench.result import OURS
+from bench.system import Array, Bound
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.runtime.limits import flops_per_turn
@@ -38,6 +41,21 @@ def test_a_corner_is_computed_as_the_reference_says(name: str) -> None:
 
     assert task.amount > 0
     assert error_of(result, exact(module, task.inputs)) < measure.TOLERANCE
+
+
+def test_a_system_that_computes_integers_in_float32_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def in_floats(inputs: Sequence[Array]) -> Bound:
+        x, y = (operand.astype("float32") for operand in inputs)
+        return Bound(lambda: None, lambda: (x @ y).astype("int32"))
+
+    monkeypatch.setattr(peers, "installed", lambda: ["in floats"])
+    monkeypatch.setattr(peers, "peer", lambda _: lambda *_: in_floats)
+
+    result = measure.measure("matmul int32 256³", None, 1, 0.001)
+
+    assert result.left_out == {"in floats": "its integers are not exact"}
 
 
 def test_a_transposed_convolution_counts_its_products() -> None:
