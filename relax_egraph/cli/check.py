@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,8 +96,9 @@ def check_files(
     if not names:
         raise click.ClickException("no rule was checked: there is none to check")
     with counted("checking rules", len(names)) as done:
-        how = {"trials": trials, "seed": seed, "processes": processes, "progress": done}
-        checked = until_interrupted(lambda: check_rules(book, names, _cases(tests), **how))
+        how = {"trials": trials, "seed": seed, "processes": processes}
+        check = partial(check_rules, book, names, _cases(tests), progress=done, **how)
+        checked = until_interrupted(check)
     verdicts = checked.value
     wrong = [verdict for verdict in verdicts if not verdict.sound]
     proofs = proven(book, names) if prove and not checked.interrupted else ()

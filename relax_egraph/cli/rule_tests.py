@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +74,8 @@ def test_rules(
 
     tests = [test for path in paths for test in _tests(path, rules)]
     with counted("running file tests", len(tests)) as done:
-        how = {"seconds": timeout, "processes": processes}
-        ran = until_interrupted(lambda: run_tests(tests, progress=done, **how))
+        run = partial(run_tests, tests, seconds=timeout, processes=processes, progress=done)
+        ran = until_interrupted(run)
     outcomes = tuple(map(with_premises, ran.value))
     lacking = () if ran.interrupted else unseen(outcomes)
     if as_json:

@@ -10,7 +10,8 @@ from bench.limits import limits_of
 from bench.ours import optimized
 from bench.reference import error_of, exact
 from bench.result import OURS
-from bench.system import Array, Bound
+from bench.system import Array, Bind, Bound, Compile
+from relax_egraph.ir import IRModule
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.runtime.limits import flops_per_turn
@@ -50,8 +51,14 @@ def test_a_system_that_computes_integers_in_float32_is_wrong(
         x, y = (operand.astype("float32") for operand in inputs)
         return Bound(lambda: None, lambda: (x @ y).astype("int32"))
 
+    def compiled(module: IRModule, threads: int) -> Bind:
+        return in_floats
+
+    def peer(name: str) -> Compile:
+        return compiled
+
     monkeypatch.setattr(peers, "installed", lambda: ["in floats"])
-    monkeypatch.setattr(peers, "peer", lambda _: lambda *_: in_floats)
+    monkeypatch.setattr(peers, "peer", peer)
 
     result = measure.measure("matmul int32 256³", None, 1, 0.001)
 

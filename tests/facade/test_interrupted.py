@@ -109,7 +109,7 @@ def test_the_command_prints_what_was_done_and_exits_with_130(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my.egg").write_text(RULES)
-    monkeypatch.setattr(check_command, "counted", lambda *_: Stopping())
+    monkeypatch.setattr(check_command, "counted", Stopping)
 
     result = invoke("rules", "check", "my.egg", "--processes", 1, "--verbose")
 
@@ -120,6 +120,9 @@ def test_the_command_prints_what_was_done_and_exits_with_130(
 
 
 class Stopping:
+    def __init__(self, doing: str, total: int) -> None:
+        """Like `counted`."""
+
     def __enter__(self) -> Callable[..., None]:
         return after(1)
 

@@ -112,6 +112,8 @@ def test_a_callback_takes_the_place_of_what_is_shown() -> None:
 class Watched(NotebookClient):
     """A client that remembers what cells showed, in order."""
 
+    seen: list[str]
+
     def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
         if msg["msg_type"] in ("display_data", "update_display_data"):
             self.seen.append(re.sub(r", \d+ s$", "", msg["content"]["data"]["text/html"]))
