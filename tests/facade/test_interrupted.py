@@ -149,9 +149,9 @@ def test_a_question_to_the_solver_that_is_interrupted_is_no_unknown() -> None:
     z3 = questions.z3()
     x, y, z = z3.Ints("x y z")
     hard = [x > 2, y > 2, z > 2, x * x * x + y * y * y == z * z * z]
-    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+    timer = threading.Timer(0.02, signal.raise_signal, [signal.SIGINT])
     timer.start()
 
     with pytest.raises(KeyboardInterrupt):
-        questions.ask(hard, 3_000_000)
+        questions.ask(hard, 10_000_000)  # a second
     timer.join()
