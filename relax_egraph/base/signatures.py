@@ -35,6 +35,10 @@ class ReadableSignature(inspect.Signature):
             return line
         return "".join(("(\n", *(f"    {part},\n" for part in parts), f"){returns}"))
 
+    def format(self, **_: Any) -> str:
+        """The same text: since Python 3.13 ``help`` asks for it in a width of its own."""
+        return str(self)
+
 
 def readable(function: F) -> F:
     """`function`, of which ``help`` prints the signature for readers."""

@@ -361,7 +361,8 @@ def test_an_egraph_that_does_not_read_is_status_1(tmp_path: Path) -> None:
     result = invoke("extract", path)
 
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"Error: {path}:1:13: no JSON: ")
+    place = re.escape(f"Error: {path}:1:1")
+    assert re.match(f"{place}[23]: no JSON: ", result.stderr)  # Python 3.13 points at the comma
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--json", "--json-lines"]])

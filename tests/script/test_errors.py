@@ -25,7 +25,7 @@ def test_a_mistake_is_refused_with_its_place(case: str) -> None:
 
 
 def test_an_expression_may_not_be_nested_without_end() -> None:
-    text = f"@R.function\ndef main(x: R.Object):\n    return {'-' * 3000}x"
+    text = f"@R.function\ndef main(x: R.Object):\n    return {'-' * 20000}x"
 
     with pytest.raises(ScriptError) as raised:
         parse(text)
