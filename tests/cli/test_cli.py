@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -361,8 +362,8 @@ def test_an_egraph_that_does_not_read_is_status_1(tmp_path: Path) -> None:
     result = invoke("extract", path)
 
     assert result.exit_code == 1
-    place = re.escape(f"Error: {path}:1:1")
-    assert re.match(f"{place}[23]: no JSON: ", result.stderr)  # Python 3.13 points at the comma
+    column = 13 if sys.version_info < (3, 13) else 12  # since 3.13 it is that of the comma
+    assert result.stderr.startswith(f"Error: {path}:1:{column}: no JSON: ")
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--json", "--json-lines"]])

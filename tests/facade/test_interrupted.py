@@ -17,16 +17,10 @@ from relax_egraph.prove import questions
 from relax_egraph.verify.file_tests.cases import read_tests
 from relax_egraph.verify.file_tests.pool import run_tests
 from tests.support.command import invoke
+from tests.support.sound_rules import NEGATIVES
 
-RULES = """\
-; -(-x) = x
-; float: exact
-(rewrite (R.negative (R.negative x)) x :name "negative-twice-again")
-
-; (-x) * (-y) = x * y
-; float: exact
-(rewrite (R.multiply (R.negative x) (R.negative y)) (R.multiply x y) :name "both-negative-again")
-
+RULES = f"""\
+{NEGATIVES}
 ; -(x - y) = y - x
 ; float: exact
 (rewrite (R.negative (R.subtract x y)) (R.subtract y x) :name "negative-of-subtract-again")

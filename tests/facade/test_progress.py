@@ -13,17 +13,7 @@ from nbclient import NotebookClient
 
 import relax_egraph as rx
 from relax_egraph.base.progress import counted, step
-
-RULES = """
-; -(-x) = x
-; float: exact
-(rewrite (R.negative (R.negative x)) x :name "negative-twice-again")
-
-; (-x) * (-y) = x * y
-; float: exact
-(rewrite (R.multiply (R.negative x) (R.negative y)) (R.multiply x y) :name "both-negative-again")
-"""
-
+from tests.support.sound_rules import NEGATIVES
 
 SILU = rx.parse("""
 @R.function
@@ -54,6 +44,13 @@ def standard_error(stream: StringIO) -> Generator[Callable[[], str]]:
 
 
 def test_what_is_being_done_is_shown_on_a_terminal() -> None:
+    with standard_error(Terminal()) as written, step("importing model.onnx"):
+        pass
+
+    assert "importing model.onnx" in written()
+
+
+def test_what_is_being_done_changes_on_a_terminal() -> None:
     with standard_error(Terminal()) as written, step("importing model.onnx") as tell:
         tell("converting 12 nodes")
 
@@ -85,7 +82,7 @@ def test_work_within_work_does_not_disturb_what_is_shown() -> None:
 
 def test_checks_are_counted_on_a_terminal() -> None:
     with standard_error(Terminal()) as written:
-        verdicts = rx.rules.check(RULES, processes=1)
+        verdicts = rx.rules.check(NEGATIVES, processes=1)
 
     assert [v.sound for v in verdicts] == [True, True]
     assert re.search(r"checking rules .*2/2", written())
@@ -103,7 +100,7 @@ def test_a_callback_takes_the_place_of_what_is_shown() -> None:
     heard: list[Any] = []
 
     with standard_error(Terminal()) as written:
-        verdicts = rx.rules.check(RULES, processes=1, progress=heard.append)
+        verdicts = rx.rules.check(NEGATIVES, processes=1, progress=heard.append)
 
     assert sorted(map(str, heard)) == sorted(map(str, verdicts))
     assert written() == ""
