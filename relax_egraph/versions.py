@@ -6,7 +6,10 @@ from importlib.metadata import PackageNotFoundError, version
 from relax_egraph.lower.emit.machine import machine_of
 from relax_egraph.lower.emit.target import NOT_IN_KERNELS, host
 
-PACKAGES = ("numpy", "egglog", "llvmlite", "sympy", "highspy", "onnx", "torch", "jax", "z3-solver")
+PACKAGES = (
+    *("numpy", "egglog", "llvmlite", "sympy", "highspy"),
+    *("onnx", "torch", "jax", "z3-solver", "ray"),
+)
 """The packages whose versions are shown."""
 
 

@@ -17,6 +17,7 @@ MAY_IMPORT = {
             "passes",
             "pictures",
             "proof",
+            "ray",
             "reasons",
             "rules",
             "script",
@@ -30,10 +31,11 @@ MAY_IMPORT = {
         *("prove", "verify", "ir.dims", "ir.dtypes", "ir.syntax"),
         *("", "build", "calibrate", "diff", "discover", "egraph.rulebook", "extract"),
         "frontends",
-        *("lower.memory", "lsp", "pictures", "play", "reasons", "workers"),
+        *("lower.memory", "lsp", "pictures", "play", "ray", "reasons", "workers"),
         *("rules", "optimize.explanation", "optimize.sizes", "versions"),
         "lower.jit.processors",
     },
+    "ray": {"", "loading", "vm", "workers"},
     "play": {
         *("", "authoring", "build", "egraph", "ir", "optimize.explanation", "reasons", "rules"),
         *("script", "workers"),
@@ -100,7 +102,7 @@ LIBRARIES = {
         "ml_dtypes",
         "onnx",
     ),
-    *("pygls", "torch", "z3"),
+    *("pygls", "ray", "torch", "z3"),
 }
 """The third parties that are entered by one door each."""
 
@@ -178,6 +180,16 @@ def test_imports_keep_to_the_table(part: str) -> None:
     ]
 
     assert not strays
+
+
+def test_ray_is_imported_in_the_part_of_its_name_alone() -> None:
+    importing = {
+        file.relative_to(ROOT).parts[0]
+        for file in ROOT.rglob("*.py")
+        if any(name.partition(".")[0] == "ray" for name in names_imported(file))
+    }
+
+    assert importing == {"ray"}
 
 
 CIRCLES = {

@@ -1,0 +1,1 @@
+"""Work on several machines with Ray: the only door to it."""
