@@ -35,7 +35,8 @@ MAY_IMPORT = {
         *("rules", "optimize.explanation", "optimize.sizes", "versions"),
         "lower.jit.processors",
     },
-    "ray": {"", "loading", "vm", "workers"},
+    "ray": {"", "inference", "vm", "workers"},
+    "inference": {"loading", "vm"},
     "play": {
         *("", "authoring", "build", "egraph", "ir", "optimize.explanation", "reasons", "rules"),
         *("script", "workers"),
