@@ -12,13 +12,15 @@ from relax_egraph.workers.pool import Pool
 
 
 @contextmanager
-def executor_of(ray_address: str | None, processes: int) -> Generator[ExecutorOf | None]:
+def executor_of(
+    ray_address: str | None, processes: int | None = None
+) -> Generator[ExecutorOf | None]:
     """The executor for ``--ray`` and ``--processes``; ``None`` is this process.
 
-    A cluster that is started here has as many cores as there are `processes`.
+    A cluster that is started here has as many cores as there are `processes`, by default all.
     """
     if ray_address is None:
-        yield partial(Pool, processes) if processes > 1 else None
+        yield partial(Pool, processes) if processes and processes > 1 else None
         return
     from relax_egraph.ray.cluster import connected
     from relax_egraph.ray.pool import RayPool
