@@ -54,6 +54,7 @@ class RayPool(Executor):
         The time of the call begins on the machine, not while it waits for a core.
         """
         import ray
+        from ray.exceptions import RayError
 
         request = pickle.dumps((call, limits), protocol=5)
         with self._changing:
@@ -63,7 +64,7 @@ class RayPool(Executor):
             self._refs.add(ref)
         try:
             has_returned, value = pickle.loads(ray.get(ref))
-        except ray.exceptions.RayError as problem:
+        except RayError as problem:
             if self._closed:
                 raise CancelledError from None
             first = str(problem).partition("\n")[0]
