@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
@@ -51,3 +52,19 @@ def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:
                 yield entry
             elif entry.is_dir() and entry.name != "__pycache__":
                 yield from _files(entry.path)
+
+
+@cache
+def digest_of_code() -> str:
+    """A digest of the contents of all sources of the package: the same on every machine.
+
+    Where the sources are not files it is that of the version.
+    """
+    hashed = sha256()
+    try:
+        for entry in sorted(_files(_PACKAGE), key=lambda entry: entry.path):
+            name = os.path.relpath(entry.path, _PACKAGE)
+            hashed.update(f"{name} {entry.stat().st_size} ".encode() + Path(entry).read_bytes())
+    except OSError:
+        hashed.update(version("relax-egraph").encode())
+    return hashed.hexdigest()

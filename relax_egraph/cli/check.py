@@ -3,9 +3,8 @@
 import json
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -13,7 +12,8 @@ from rich.table import Table
 
 from relax_egraph.base.progress import counted
 from relax_egraph.cli import options, values
-from relax_egraph.cli.group import until_interrupted
+from relax_egraph.cli.executors import executor_of, journal_in
+from relax_egraph.cli.group import until_interrupted, usable
 from relax_egraph.cli.modules import import_modules
 from relax_egraph.cli.prove import print_proofs, proven
 from relax_egraph.cli.rules import chosen_rules, rule_commands
@@ -45,7 +45,17 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
     metavar="NUMBER",
     help="The random seed.",
 )
+@click.option(
+    "--seeds",
+    "count",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="COUNT",
+    help="Check with so many seeds, the first of which is --seed.",
+)
 @options.processes
+@options.ray
+@options.journal
 @click.option(
     "--import",
     "modules",
@@ -69,7 +79,10 @@ def check_files(
     only: tuple[str, ...],
     trials: int,
     seed: int,
+    count: int,
     processes: int,
+    ray_address: str | None,
+    journal: Path | None,
     modules: tuple[str, ...],
     tests: tuple[Path, ...],
     prove: bool,
@@ -82,29 +95,41 @@ def check_files(
     Instances of a rule have random shapes, dtypes, attributes and values; both sides are computed
     with numpy. A rule fails if it needs a weaker float class than it declares, or never matches.
     The exit status is 1 if a rule fails, or if there is no rule to check. The same seed gives the
-    same verdicts.
+    same verdicts, however many processes or machines there are.
+
+    With several seeds, the verdict on a rule is the weakest one. A check that was killed goes on
+    from its --journal, also elsewhere: in this process or on a cluster.
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
     import_modules(modules)
     from relax_egraph.cli.failure_text import failure_text, suggested, text_of
     from relax_egraph.egraph.rulebook.book import RuleBook
-    from relax_egraph.verify.check import check_rules
+    from relax_egraph.verify.check import Check, check_seeds
+    from relax_egraph.verify.verdict import weakest
 
     book = RuleBook.default(files, fast_math=True, bounded=True)
     names = chosen_rules(book, book.checked, files, only, done="checked")
     if not names:
         raise click.ClickException("no rule was checked: there is none to check")
-    with counted("checking rules", len(names)) as done:
-        how = {"trials": trials, "seed": seed, "processes": processes}
-        check = partial(check_rules, book, names, _cases(tests), progress=done, **how)
-        checked = until_interrupted(check)
-    verdicts = checked.value
+    seeds = range(seed, seed + count)
+    kept = journal_in(journal)
+    with executor_of(ray_address, processes) as executor:
+        check = Check(book, names, _cases(tests), trials, executor, kept)
+        with counted("checking rules", len(names) * count) as done:
+            checked = until_interrupted(lambda: usable(lambda: check_seeds(check, seeds, done)))
+    by_seed = checked.value
+    verdicts = weakest(by_seed.values())
     wrong = [verdict for verdict in verdicts if not verdict.sound]
     proofs = proven(book, names) if prove and not checked.interrupted else ()
     if as_json:
         reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
-        report = {"seed": seed, "trials": trials, "verdicts": reports}
+        report: dict[str, Any] = {"seed": seed, "trials": trials, "verdicts": reports}
+        if count > 1:
+            report["seeds"] = [
+                {"seed": number, "verdicts": [v.as_dict() for v in of_seed]}
+                for number, of_seed in by_seed.items()
+            ]
         if prove:
             report["proofs"] = [proof.as_dict() for proof in proofs]
         click.echo(json.dumps(report))
@@ -114,7 +139,7 @@ def check_files(
         for verdict in wrong:
             click.echo(failure_text(book, verdict))
         if not quiet:
-            _print_summary(verdicts)
+            _print_summary(verdicts, count)
         print_proofs(proofs, quiet=quiet)
     checked.end()
     if wrong or any(proof.status == "refuted" for proof in proofs):
@@ -133,7 +158,7 @@ def _cases(tests: Sequence[Path]) -> "tuple[Case, ...]":
     )
 
 
-def _print_summary(verdicts: "Sequence[Verdict]") -> None:
+def _print_summary(verdicts: "Sequence[Verdict]", seeds: int) -> None:
     """A table of the number of rules of each kind, and of those that declare a stronger class."""
     table = Table("kind", "rules", "weaker than declared")
     for column in table.columns[1:]:
@@ -149,4 +174,5 @@ def _print_summary(verdicts: "Sequence[Verdict]") -> None:
     rules = f"{len(verdicts)} rule{'s' * (len(verdicts) != 1)}"
     parts = [f"{rules}: {len(verdicts) - wrong} as declared, {wrong} not"]
     parts += [f"{proved} of proven shapes"] if proved else []
+    parts += [f"the weakest verdicts of {seeds} seeds"] if seeds > 1 else []
     click.echo("; ".join(parts))

@@ -59,12 +59,7 @@ if TYPE_CHECKING:
     metavar="COUNT",
     help="The most terms, which bounds the memory.",
 )
-@click.option(
-    "--journal",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep answers here; a run with the same options goes on where an earlier one stopped.",
-)
+@options.journal
 @options.output("Write the rules here, and a file test beside it.")
 @options.as_json
 def discover_rules(
@@ -87,8 +82,8 @@ def discover_rules(
     or from other rules are dropped, and the rest are checked as by rules check, and proven where
     that can be. The result is for review.
     """
+    from relax_egraph.base.journal import Journal
     from relax_egraph.discover.files import rules_text, write_rules
-    from relax_egraph.discover.journal import Journal
     from relax_egraph.discover.run import Search, discover
 
     left_out = {known_name("family", name, rules.FAMILIES) for name in without}

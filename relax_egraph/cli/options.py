@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -64,6 +65,18 @@ processes = click.option(
     default=os.cpu_count() or 1,
     metavar="COUNT",
     help="Number of parallel processes, by default one a core.",
+)
+ray = click.option(
+    "--ray",
+    "ray_address",
+    metavar="ADDRESS|local",
+    help="Run on the Ray cluster at ADDRESS, or on one that is started on this machine.",
+)
+journal = click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep answers here; a run with the same options goes on where an earlier one stopped.",
 )
 
 

@@ -15,10 +15,13 @@ from rich.table import Table
 from relax_egraph.base.interruption import collected
 from relax_egraph.base.progress import counted
 from relax_egraph.cli import options, values
-from relax_egraph.cli.group import until_interrupted
+from relax_egraph.cli.executors import executor_of, journal_in
+from relax_egraph.cli.group import until_interrupted, usable
 from relax_egraph.cli.rules import chosen_rules, rule_commands
+from relax_egraph.workers.executor import ExecutorOf
 
 if TYPE_CHECKING:
+    from relax_egraph.base.journal import Journal
     from relax_egraph.egraph.rulebook.book import RuleBook
     from relax_egraph.egraph.rulebook.rule import Rule
     from relax_egraph.prove.certificate import Certificate
@@ -37,6 +40,8 @@ STATUSES = ("proven", "refuted", "not proven", "not expressible")
 @click.option("--premises", is_flag=True, help="Say which premises proven rules need.")
 @click.option("--suggest", is_flag=True, help="Print a diff without premises that are not needed.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only rules that are not proven.")
+@options.ray
+@options.journal
 @options.as_json
 def prove_files(
     files: tuple[Path, ...],
@@ -46,6 +51,8 @@ def prove_files(
     premises: bool,
     suggest: bool,
     quiet: bool,
+    ray_address: str | None,
+    journal: Path | None,
     as_json: bool,
 ) -> None:
     """Prove the rules in each FILE, or of the book, for all extents.
@@ -61,6 +68,9 @@ def prove_files(
 
     --premises leaves out each premise of a proven rule in turn, or loosens a comparison in it: a
     premise is needed if numpy refutes the rule without it, not needed if that is proven.
+
+    With --ray each rule is a task on the cluster. Proofs that were stopped go on from their
+    --journal, also elsewhere.
     """
     from relax_egraph.egraph.rulebook.book import RuleBook
     from relax_egraph.prove.user_rules import equating
@@ -69,8 +79,11 @@ def prove_files(
         raise click.UsageError("needs FILE.egg, --only NAME, or --all for the whole book")
     book = RuleBook.default(files, fast_math=True, bounded=True)
     names = chosen_rules(book, equating(book), files, only, done="proven")
-    proved = until_interrupted(lambda: certificates(book, names))
-    made = proved.value
+    kept = journal_in(journal)
+    with executor_of(ray_address) as executor:
+        proved = until_interrupted(lambda: certificates(book, names, executor, kept))
+    order = {name: number for number, name in enumerate(names)}
+    made = sorted(proved.value, key=lambda certificate: order[certificate.verdict.rule.name])
     verdicts = [certificate.verdict for certificate in made]
     asked = NOTHING
     if not proved.interrupted:
@@ -97,14 +110,20 @@ def proven(book: "RuleBook", names: Sequence[str]) -> "Sequence[Verdict]":
     return [certificate.verdict for certificate in certificates(book, names)]
 
 
-def certificates(book: "RuleBook", names: Sequence[str]) -> "Sequence[Certificate]":
-    """The certificates of those rules among `names` that equate values."""
+def certificates(
+    book: "RuleBook",
+    names: Sequence[str],
+    executor: ExecutorOf | None = None,
+    journal: "Journal | None" = None,
+) -> "Sequence[Certificate]":
+    """The certificates of those rules among `names` that equate values, as they are made."""
     from relax_egraph.prove.user_rules import certificates, equating
 
     rules = [rule for rule in equating(book) if rule.name in set(names)]
     try:
         with counted("proving rules", len(rules)) as done:
-            return collected(certificates(book, rules, done), len(rules), "rules were tried")
+            every = certificates(book, rules, done, executor, journal)
+            return usable(lambda: collected(every, len(rules), "rules were tried"))
     except ModuleNotFoundError as missing:
         raise click.ClickException(str(missing)) from None
 

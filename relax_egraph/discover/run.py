@@ -16,13 +16,13 @@ from typing import Any
 
 from relax_egraph import rules
 from relax_egraph.base.interruption import keeping
+from relax_egraph.base.journal import Journal
 from relax_egraph.discover.bounded import Bounded, OutOfTime
 from relax_egraph.discover.candidates import Candidate, candidate, distinct
 from relax_egraph.discover.classes import Classes
 from relax_egraph.discover.derivation import derived
 from relax_egraph.discover.enumeration import operators_of, terms_of_size
 from relax_egraph.discover.evaluation import leaf_values, values_of
-from relax_egraph.discover.journal import Journal
 from relax_egraph.discover.status import UNANSWERED, Status, fields_of, is_wrong
 from relax_egraph.discover.terms import Number, Term, size_of
 from relax_egraph.discover.texts import equation, law, name_of, rewrite

@@ -20,14 +20,13 @@ from relax_egraph.verify.instances.makers import makers_of, needed
 _FOLDERS = ("egraph", "ir", "lower/legalize", "prove", "tir", "verify")
 """The folders of sources that proofs depend on."""
 
-_LIBRARIES = ("z3-solver", "sympy", "numpy")
+LIBRARIES = ("z3-solver", "sympy", "numpy")
 
 
 def certificate(rule: Rule, book: RuleBook) -> Certificate:
     """The certificate of a rule: from the cache, or else of a proof, which is kept."""
     stored, prover = default_cache(), prover_version()
-    foreign = book.operators.own or any(source.functions for source in book.user)
-    if stored.folder is None or prover is None or foreign:
+    if stored.folder is None or prover is None or is_foreign(book):
         return certified(rule, book)
     key = digest("proof", prover, stated(rule, book))
     if (entry := stored.get(key)) is not None:
@@ -39,6 +38,11 @@ def certificate(rule: Rule, book: RuleBook) -> Certificate:
     stored.put(key, zlib.compress(json.dumps(data_of(made)).encode()))
     stored.trim()
     return made
+
+
+def is_foreign(book: RuleBook) -> bool:
+    """Whether `book` has functions or operators of the user, whose Python code may change."""
+    return bool(book.operators.own) or any(source.functions for source in book.user)
 
 
 def stated(rule: Rule, book: RuleBook) -> str:
@@ -57,5 +61,5 @@ def stated(rule: Rule, book: RuleBook) -> str:
 @cache
 def prover_version() -> str | None:
     """A name for the sources that prove; ``None`` where they are no files, or being edited."""
-    code = code_in(_FOLDERS, _LIBRARIES)
+    code = code_in(_FOLDERS, LIBRARIES)
     return None if code is None else digest(*code)

@@ -5,14 +5,16 @@ from typing import TypeAlias
 
 from relax_egraph import rules
 from relax_egraph.base.interruption import collected
+from relax_egraph.base.journal import Journal
 from relax_egraph.base.progress import watched
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.prove.certificate import Certificate
-from relax_egraph.prove.kept import certificate
 from relax_egraph.prove.questions import z3
+from relax_egraph.prove.tasks import certificates_of
 from relax_egraph.prove.verdict import Verdict as Verdict
 from relax_egraph.verify.selection import selected
+from relax_egraph.workers.executor import ExecutorOf
 
 Progress: TypeAlias = Callable[[Verdict], object]
 """A callback for each verdict."""
@@ -50,12 +52,18 @@ def prove_rules(
 
 
 def certificates(
-    book: RuleBook, some: Sequence[Rule], progress: Progress | None = None
+    book: RuleBook,
+    some: Sequence[Rule],
+    progress: Progress | None = None,
+    executor: ExecutorOf | None = None,
+    journal: Journal | None = None,
 ) -> Iterator[Certificate]:
-    """The certificates of `some` rules of `book`; raises ``ModuleNotFoundError`` without z3."""
+    """The certificates of `some` rules of `book` as in `certificates_of`.
+
+    Raises ``ModuleNotFoundError`` without z3.
+    """
     z3()
-    for rule in some:
-        made = certificate(rule, book)
+    for made in certificates_of(book, some, executor, journal):
         if progress is not None:
             progress(made.verdict)
         yield made

@@ -3,19 +3,25 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from relax_egraph.base.interruption import keeping
+from relax_egraph.base.journal import Journal
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.egraph.rulebook.scope import near
+from relax_egraph.errors import Interrupted
 from relax_egraph.verify import INSTANCES
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.instances.chains import chain_to, chains_to
+from relax_egraph.verify.journaled import not_kept
 from relax_egraph.verify.library_calls import functions_of, turned, unchecked
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
 from relax_egraph.verify.workers import Do, workers
+from relax_egraph.workers.executor import ExecutorOf
+from relax_egraph.workers.pool import Pool
 
 Progress: TypeAlias = Callable[[Verdict], object]
 """A callback for each verdict, as soon as it is final."""
@@ -36,48 +42,97 @@ def check_rules(
     processes: int = 1,
     progress: Progress | None = None,
 ) -> tuple[Verdict, ...]:
-    """The verdicts on the rules of `book`, or on those in `only`, in order.
+    """The verdicts on the rules of `book`, or on those in `only`, in order, with one `seed`.
 
-    Rules for facts that an instance determines by itself, shapes and dtypes, are not checked.
+    This is `check_seeds` in this process, or in several `processes`.  `Interrupted` has the
+    verdicts that are final.
+    """
+    executor = partial(Pool, processes) if processes > 1 else None
+    how = Check(book, only, cases, trials, executor)
+    try:
+        return check_seeds(how, [seed], progress)[seed]
+    except Interrupted as stop:
+        raise Interrupted(stop.extent, stop.done[seed]) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is checked: rules of `book`, or those in `only`; and how.
 
     A rule runs alone, or with rules that deduce its premises, until it has matched `trials` times.
     Rules with too few instances also run with their families, on programs like those of `cases`.
-    The same rules and `seed` have the same verdicts in every run, in one process and in many.
+
+    With an `executor`, a rule that crashes its process or does not end costs only its own verdict,
+    which says so; without one, all is done in this process.  A check that is killed goes on from
+    its `journal`.
+    """
+
+    book: RuleBook
+    only: Iterable[str] | None = None
+    cases: Sequence[Case] = ()
+    trials: int = INSTANCES
+    executor: ExecutorOf | None = None
+    journal: Journal | None = None
+
+
+def check_seeds(
+    check: Check, seeds: Iterable[int], progress: Progress | None = None
+) -> Mapping[int, tuple[Verdict, ...]]:
+    """The verdicts on rules by seed, in the order of the rules.
+
+    Rules for facts that an instance determines by itself, shapes and dtypes, are not checked.
+    The same rules and seed have the same verdicts in every run, in one process and in many.
     `progress` is called with each final verdict.
 
-    With several `processes`, a rule that crashes its process or does not end costs only its own
-    verdict, which says so.  An interruption raises `Interrupted`, whose `done` are the verdicts
-    that are final.  A rule with a call of a function that is not registered is not checked;
-    functions that cannot be sent to another process are called in this one.  Raises ``ValueError``
-    for a name that no rule has, and if there is no rule to check.
+    An interruption raises `Interrupted`, whose `done` are the verdicts that are final, by seed.  A
+    rule with a call of a function that is not registered is not checked; functions that cannot be
+    sent to another process are called in this one.  Raises ``ValueError`` for a name that no rule
+    has, if there is no rule to check, and for a journal of rules with Python functions.
     """
-    book = turned(book)
-    wanted = _wanted(book, only)
+    book = turned(check.book)
+    wanted = _wanted(book, check.only)
     why_not = {n: why for n, rule in wanted.items() if (why := unchecked(rule))}
     functions = functions_of(wanted.values())
-    processes = 1 if functions is None else processes
+    executor = None if functions is None else check.executor
     chains = {n: [] if n in why_not else _chains(book, rule) for n, rule in wanted.items()}
     close = [n for n in wanted if n not in why_not and all(0 < len(c) <= _NEAR for c in chains[n])]
-    distant = [n for n in wanted if n not in (*close, *why_not) and all(chains[n])]
-    work = Work(book, tuple(cases), trials, seed, functions or {})
-    log = _Log({n: silent(rule, _UNREAD) for n, rule in wanted.items()}, progress)
+    far = [n for n in wanted if n not in (*close, *why_not) and all(chains[n])]
+    work = Work(book, tuple(check.cases), check.trials, functions or {})
+    _require_kept(check.journal, work, functions)
+    first = {n: silent(rule, _UNREAD) for n, rule in wanted.items()}
     for name, why in why_not.items():
-        log.verdicts[name] = replace(silent(wanted[name], why), checked=False)
-    with keeping(log.so_far), workers(work, processes) as do:
-        for verdict in _combined(work, do, _groups("near", close, chains)):
-            log.verdicts[verdict.rule] = verdict
+        first[name] = replace(silent(wanted[name], why), checked=False)
+    logs = {seed: _Log({**first}, progress) for seed in seeds}
+    with keeping(partial(_so_far, logs)), workers(work, executor, check.journal) as do:
+        units = [unit for s in logs for unit in _groups("near", close, chains, s)]
+        for seed, verdict in _combined(work, do, units):
+            logs[seed].verdicts[verdict.rule] = verdict
             if not work.lacks(verdict):
-                log.report(verdict.rule)
-        lacking = {n: wanted[n] for n, v in log.verdicts.items() if v.checked and work.lacks(v)}
-        for verdict in _combined(work, do, _in_cases(work, lacking, log.verdicts)):
-            log.verdicts[verdict.rule] = verdict
-        distant = [n for n in distant if work.lacks(log.verdicts[n])]
-        log.report(*(n for n in wanted if n not in distant))
-        doubted = frozenset(n for n, v in log.verdicts.items() if v.needs == "unsound")
-        for verdict in _combined(work, do, _groups("far", distant, chains, doubted)):
+                logs[seed].report(verdict.rule)
+        units = [unit for s, log in logs.items() for unit in _in_cases(work, log.lacking(work), s)]
+        for seed, verdict in _combined(work, do, units):
+            logs[seed].verdicts[verdict.rule] = verdict
+        units = []
+        for seed, log in logs.items():
+            distant = [n for n in far if work.lacks(log.verdicts[n])]
+            log.report(*(n for n in wanted if n not in distant))
+            units += _groups("far", distant, chains, seed, log.doubted)
+        for seed, verdict in _combined(work, do, units):
+            log = logs[seed]
             log.verdicts[verdict.rule] = verdict.together(log.verdicts[verdict.rule])
             log.report(verdict.rule)
-    return tuple(log.verdicts.values())
+    return {seed: tuple(log.verdicts.values()) for seed, log in logs.items()}
+
+
+def _require_kept(
+    journal: Journal | None, work: Work, functions: Mapping[str, bytes] | None
+) -> None:
+    """Raise ``ValueError`` if the journal cannot keep the verdicts of `work`."""
+    what = not_kept(work) or "rules that call Python functions" * (functions is None)
+    if journal is not None and what:
+        raise ValueError(
+            f"a journal keeps no verdicts on {what}, whose code may change; check them without it"
+        )
 
 
 def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, Rule]:
@@ -107,10 +162,27 @@ class _Log:
                 if self.progress is not None:
                     self.progress(self.verdicts[name])
 
-    def so_far(self) -> tuple[str, tuple[Verdict, ...]]:
-        """How many rules were checked, and the verdicts on them."""
-        done = tuple(v for name, v in self.verdicts.items() if name in self.reported)
-        return f"{len(done)} of {len(self.verdicts)} rules were checked", done
+    def lacking(self, work: Work) -> list[Verdict]:
+        """The verdicts on rules that need more instances."""
+        return [v for v in self.verdicts.values() if v.checked and work.lacks(v)]
+
+    @property
+    def doubted(self) -> frozenset[str]:
+        """The rules that are unsound."""
+        return frozenset(n for n, v in self.verdicts.items() if v.needs == "unsound")
+
+    @property
+    def done(self) -> tuple[Verdict, ...]:
+        """The verdicts that are final."""
+        return tuple(v for name, v in self.verdicts.items() if name in self.reported)
+
+
+def _so_far(logs: Mapping[int, _Log]) -> tuple[str, Mapping[int, tuple[Verdict, ...]]]:
+    """How many rules were checked, and the verdicts on them by seed."""
+    done = {seed: log.done for seed, log in logs.items()}
+    total = sum(len(log.verdicts) for log in logs.values())
+    seeds = f" with {len(logs)} seeds" * (len(logs) > 1)
+    return f"{sum(map(len, done.values()))} of {total} rules{seeds} were checked", done
 
 
 _Chain: TypeAlias = tuple[str, ...]
@@ -135,42 +207,47 @@ def _groups(
     stage: Stage,
     names: Iterable[str],
     chains: Mapping[str, list[_Chain]],
+    seed: int,
     doubted: frozenset[str] = frozenset(),
 ) -> list[Unit]:
     """Units of chains that begin with the same rule."""
     groups: dict[str, list[_Chain]] = defaultdict(list)
     for chain in (c for n in names for c in chains[n]):
         groups[chain[0]].append(chain)
-    return [Unit(stage, head, tuple(group), doubted=doubted) for head, group in groups.items()]
+    return [
+        Unit(stage, head, tuple(group), doubted=doubted, seed=seed)
+        for head, group in groups.items()
+    ]
 
 
-def _in_cases(
-    work: Work, lacking: Mapping[str, Rule], verdicts: Mapping[str, Verdict]
-) -> list[Unit]:
+def _in_cases(work: Work, lacking: Iterable[Verdict], seed: int) -> list[Unit]:
     """Units of rules that lack instances and match in a case, by family."""
     firing = {name for case in work.cases for name in case.fires}
     families: dict[str, list[Verdict]] = defaultdict(list)
-    for name, rule in lacking.items():
-        if name in firing:
-            families[rule.ruleset].append(verdicts[name])
-    return [Unit("in cases", family, known=tuple(known)) for family, known in families.items()]
+    for verdict in lacking:
+        if verdict.rule in firing:
+            families[work.rules[verdict.rule].ruleset].append(verdict)
+    return [
+        Unit("in cases", family, known=tuple(known), seed=seed)
+        for family, known in families.items()
+    ]
 
 
-def _combined(work: Work, do: Do, units: Sequence[Unit]) -> Iterator[Verdict]:
-    """The verdicts of `units` in the order of completion, one for each rule.
+def _combined(work: Work, do: Do, units: Sequence[Unit]) -> Iterator[tuple[int, Verdict]]:
+    """The verdicts of `units` with their seeds in the order of completion, one for each rule.
 
     Both directions of a birewrite have to fire.  A deduction is tried with several readers; it is
     enough that one of them fires.
     """
-    rules = {r.name: r for r in work.book.rules}
-    waiting = Counter(name for unit in units for name in work.rules_of(unit))
-    partial: dict[str, Verdict] = {}
-    for verdict in do(units):
-        name = verdict.rule
-        if (other := partial.get(name)) is not None:
-            combine = other.beside if rules[name].kind == "birewrite" else other.together
-            verdict = combine(verdict)
-        partial[name] = verdict
-        waiting[name] -= 1
-        if not waiting[name]:
-            yield partial.pop(name)
+    waiting = Counter((unit.seed, name) for unit in units for name in work.rules_of(unit))
+    parts: dict[tuple[int, str], Verdict] = {}
+    for unit, verdicts in do(units):
+        for verdict in verdicts:
+            key = unit.seed, verdict.rule
+            if (other := parts.get(key)) is not None:
+                birewrite = work.rules[verdict.rule].kind == "birewrite"
+                verdict = (other.beside if birewrite else other.together)(verdict)
+            parts[key] = verdict
+            waiting[key] -= 1
+            if not waiting[key]:
+                yield unit.seed, parts.pop(key)

@@ -1,5 +1,6 @@
 """Verdicts on rules, with counterexamples, as data and as text."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -194,6 +195,19 @@ class Verdict:
             "reason": self.reason,
             "counterexample": None if example is None else example.as_dict(),
         }
+
+
+def weakest(runs: Iterable[Sequence[Verdict]]) -> tuple[Verdict, ...]:
+    """The weakest verdict on each rule of several runs, in order: first those that fail."""
+    found: dict[str, Verdict] = {}
+    for verdict in (verdict for run in runs for verdict in run):
+        other = found.setdefault(verdict.rule, verdict)
+        found[verdict.rule] = max(other, verdict, key=lambda v: (not v.sound, _rank(v), -v.fired))
+    return tuple(found.values())
+
+
+def _rank(verdict: Verdict) -> int:
+    return ORDER.index(verdict.needs)
 
 
 def silent(rule: Rule, reason: str) -> Verdict:

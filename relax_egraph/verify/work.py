@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.generate import generated_rules
-from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.egraph.rulebook.rule import Direction, Rule
 from relax_egraph.errors import SaturationError
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.failures.conditions import Conditions
@@ -35,6 +35,7 @@ class Unit:
     `subject` is the pattern that equates values, or the family for a trial in cases.  `chains` are
     names of patterns, from the subject to the pattern of the rule under test.  `known` are earlier
     verdicts on these rules.  A wrong instance with a `doubted` rule is no evidence against others.
+    Instances are drawn with the `seed`.
     """
 
     stage: Stage
@@ -42,19 +43,18 @@ class Unit:
     chains: tuple[tuple[str, ...], ...] = ()
     known: tuple[Verdict, ...] = ()
     doubted: frozenset[str] = frozenset()
+    seed: int = 0
 
     def parts(self) -> tuple["Unit", ...]:
         """Units of one rule each, to isolate the rule that stopped this unit."""
         if self.stage == "in cases":
-            return tuple(Unit(self.stage, self.subject, known=(v,)) for v in self.known)
-        return tuple(
-            Unit(self.stage, self.subject, (c,), doubted=self.doubted) for c in self.chains
-        )
+            return tuple(replace(self, known=(verdict,)) for verdict in self.known)
+        return tuple(replace(self, chains=(chain,)) for chain in self.chains)
 
 
 @dataclass(frozen=True)
 class Work:
-    """The input of a check: a rule book, cases of file tests, the number of trials, and a seed.
+    """The input of a check: a rule book, cases of file tests, and the number of trials.
 
     `functions` are those that rules call below the graph, pickled for workers.
     """
@@ -62,7 +62,6 @@ class Work:
     book: RuleBook
     cases: tuple[Case, ...] = ()
     trials: int = 20
-    seed: int = 0
     functions: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     @cached_property
@@ -70,6 +69,11 @@ class Work:
         """Both directions of all rules, by name."""
         rules = (*self.book.rules, *generated_rules())
         return {pattern.name: pattern for rule in rules for pattern in rule.directions}
+
+    @cached_property
+    def rules(self) -> Mapping[str, Rule]:
+        """All rules by name."""
+        return {pattern.rule.name: pattern.rule for pattern in self.patterns.values()}
 
     def rules_of(self, unit: Unit) -> tuple[str, ...]:
         """The rules of the verdicts of `unit`, one by one."""
@@ -83,27 +87,27 @@ class Work:
 
     def _done(self, unit: Unit) -> tuple[Verdict, ...]:
         if unit.stage == "in cases":
-            return self.tried_in_cases(unit.subject, unit.known)
+            return self.tried_in_cases(unit)
         if is_of_dims(self.patterns[unit.subject]):
             return (verdict_on_dims(self.patterns[unit.subject], self.trials),)
-        random = Random(f"{self.seed} {unit.stage} {unit.subject}")
+        random = Random(f"{unit.seed} {unit.stage} {unit.subject}")
         group = Group(self.book, self.patterns[unit.subject], random, self.trials, unit.doubted)
         for chain in unit.chains:
             group.chains[chain[-1]] = tuple(self.patterns[name] for name in chain)
         verdicts = tuple(group.verdicts())
         chains = tuple(group.chains.values())
         return tuple(
-            self.refined(verdict, group) if len(chain) == 1 else verdict
+            self.refined(verdict, group, unit.seed) if len(chain) == 1 else verdict
             for verdict, chain in zip(verdicts, chains, strict=True)
         )
 
-    def refined(self, verdict: Verdict, group: Group) -> Verdict:
+    def refined(self, verdict: Verdict, group: Group, seed: int) -> Verdict:
         """`verdict` on the head of `group` with a proof of shapes, or with a missing premise."""
         if verdict.sound:
             return replace(verdict, proved=shapes_agree(group.head, group.fired))
         if verdict.kind != "unsound" or verdict.counterexample is None:
             return verdict
-        random = Random(f"{self.seed} conditions of {group.head.name}")
+        random = Random(f"{seed} conditions of {group.head.name}")
         guard = Conditions(self.book, group.head, random, self.trials).missing()
         return replace(verdict, guard=guard)
 
@@ -112,15 +116,15 @@ class Work:
         rules = [self.patterns[chain[-1]].rule for chain in unit.chains]
         return unit.known or tuple(silent(rule, why) for rule in rules)
 
-    def tried_in_cases(self, family: str, known: Sequence[Verdict]) -> tuple[Verdict, ...]:
-        """`known` verdicts, extended by trials on programs like those of the cases."""
-        verdicts = {v.rule: v for v in known}
+    def tried_in_cases(self, unit: Unit) -> tuple[Verdict, ...]:
+        """The known verdicts of `unit`, extended by trials on programs like those of the cases."""
+        verdicts = {v.rule: v for v in unit.known}
         for number, case in enumerate(self.cases):
             for time in range(_PASSES):
                 lacking = [
                     n for n in sorted(case.fires) if n in verdicts and self.lacks(verdicts[n])
                 ]
-                random = Random(f"{self.seed} {family} {number} {time}")
+                random = Random(f"{unit.seed} {unit.subject} {number} {time}")
                 try:
                     trial = self.in_case(case, lacking, random) if lacking else None
                 except SaturationError as problem:

@@ -8,14 +8,16 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import TypeAlias
 
+from relax_egraph.base.journal import Journal
 from relax_egraph.egraph.forks import egglog_works
 from relax_egraph.egraph.rulebook.reading import Reading, adopt
+from relax_egraph.verify.journaled import JournaledVerdicts
 from relax_egraph.verify.library_calls import receive
 from relax_egraph.verify.verdict import Verdict
 from relax_egraph.verify.work import Unit, Work
+from relax_egraph.workers.executor import Executor, ExecutorOf
 from relax_egraph.workers.pool import Pool
 from relax_egraph.workers.process import Death, Limits
 
@@ -24,32 +26,46 @@ SECONDS = 120.0
 
 _MEMORY = 4 << 30
 
-Do: TypeAlias = Callable[[Sequence[Unit]], Iterator[Verdict]]
-"""A function that runs units and yields their verdicts in the order of completion."""
+Done: TypeAlias = tuple[Unit, Sequence[Verdict]]
+"""A unit with its verdicts."""
+
+Do: TypeAlias = Callable[[Sequence[Unit]], Iterator[Done]]
+"""A function that runs units and yields them with their verdicts, in the order of completion."""
 
 
 @contextmanager
-def workers(work: Work, processes: int = 1) -> Generator[Do]:
-    """A runner for units of `work`: this process if `processes` is 1, otherwise workers.
+def workers(work: Work, executor: ExecutorOf | None, journal: Journal | None) -> Generator[Do]:
+    """A runner for units of `work`: this process without an `executor`, otherwise its processes.
 
-    If egglog does not work in this process, there is one worker.
+    If egglog does not work in this process, there is one worker.  The `journal` has the verdicts on
+    units that ended.
     """
-    if processes <= 1 and egglog_works():
-        yield lambda units: chain.from_iterable(map(work.do, units))
+    known = JournaledVerdicts(journal or Journal(), work)
+    if executor is None and egglog_works():
+        yield lambda units: ((unit, _whole(known.of(unit, work.do))) for unit in units)
         return
     begin = partial(_begin, replace(work), work.book.reading)
-    with Pool(max(1, processes), begin) as pool:
-        yield lambda units: chain.from_iterable(pool.map(partial(_verdicts, work, pool), units))
+    with (executor or partial(Pool, 1))(begin) as pool:
+
+        def done(unit: Unit) -> Done:
+            return unit, _verdicts(known, pool, unit)
+
+        yield lambda units: pool.map(done, units)
 
 
-def _verdicts(work: Work, pool: Pool, unit: Unit) -> list[Verdict]:
+def _whole(answer: Sequence[Verdict] | Death) -> Sequence[Verdict]:
+    assert not isinstance(answer, Death)
+    return answer
+
+
+def _verdicts(known: JournaledVerdicts, pool: Executor, unit: Unit) -> list[Verdict]:
     """The verdicts of `unit`; the verdict on a rule that crashes its process says so."""
-    answer = pool.run(partial(_do, unit), Limits(SECONDS, _MEMORY))
+    answer = known.of(unit, lambda one: pool.run(partial(_do, one), Limits(SECONDS, _MEMORY)))
     if not isinstance(answer, Death):
         return list(answer)
-    if len(work.rules_of(unit)) == 1:
-        return list(work.lost(unit, _lost(answer)))
-    return [verdict for part in unit.parts() for verdict in _verdicts(work, pool, part)]
+    if len(known.work.rules_of(unit)) == 1:
+        return list(known.work.lost(unit, _lost(answer)))
+    return [verdict for part in unit.parts() for verdict in _verdicts(known, pool, part)]
 
 
 def _lost(death: Death) -> str:

@@ -2,20 +2,19 @@
 
 import atexit
 import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from contextvars import copy_context
+from collections.abc import Callable
+from concurrent.futures import CancelledError
 from queue import SimpleQueue
 from typing import TypeVar
 from weakref import WeakSet
 
+from relax_egraph.workers.executor import Executor
 from relax_egraph.workers.process import Death, Limits, Worker
 
 T = TypeVar("T")
-A = TypeVar("A")
 
 
-class Pool:
+class Pool(Executor):
     """At most `size` workers, started when they are needed; on leaving the context, they end.
 
     Each of them begins with the call `begin`, which imports what the calls need.
@@ -25,19 +24,13 @@ class Pool:
     """Seconds to start a worker, which ends with `begin`."""
 
     def __init__(self, size: int, begin: Callable[[], object] | None = None) -> None:
-        self._size = size
+        self.size = size
         self._begin = begin
         self._closed = False
         self._workers = WeakSet[Worker]()
         self._idle = SimpleQueue[Worker | None]()
         for _ in range(size):
             self._idle.put(None)
-
-    def __enter__(self) -> "Pool":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def run(self, call: Callable[[], T], limits: Limits) -> T | Death:
         """What `Worker.run` returns or raises, in a worker that is idle; threads wait for one.
@@ -69,22 +62,6 @@ class Pool:
         if self._closed:
             worker.close()
         return worker
-
-    def map(self, function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
-        """The values of `function`, which calls `run`, as they are ready: a thread for each worker.
-
-        The threads have the context variables of the caller.  If one raises, or the caller is
-        interrupted, the pool is closed.
-        """
-        with ThreadPoolExecutor(self._size) as threads:
-            futures = [threads.submit(copy_context().run, function, item) for item in items]
-            try:
-                for future in as_completed(futures):
-                    yield future.result()
-            except BaseException:
-                threads.shutdown(wait=False, cancel_futures=True)
-                self.close()
-                raise
 
     def close(self) -> None:
         """End the workers; what they run is cancelled."""

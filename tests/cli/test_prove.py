@@ -1,10 +1,16 @@
 """The command relax-egraph rules prove."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.prove.certificate import Certificate, certified
+from relax_egraph.prove.user_rules import certificates
+from relax_egraph.workers.pool import Pool
 from tests.support.command import invoke
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
@@ -123,3 +129,38 @@ def test_without_a_meaning_a_recursive_relation_is_not_proven(tmp_path: Path) ->
         "twice-shifted: not proven: shifted-by-number is deduced from shifted-by-number: "
         "(meaning (shifted-by-number …) …) beside its declaration states what it says\n"
     )
+
+
+def test_proofs_go_on_from_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, journal = tmp_path / "mine.egg", tmp_path / "proofs.jsonl"
+    file.write_text(TEXT, "utf-8")
+    words = ("rules", "prove", str(file), "--json", "--journal", str(journal))
+    whole = json.loads(invoke(*words).stdout)
+    first, *_ = lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(first + lines[1][:30])
+    proven: list[str] = []
+
+    def counted(rule: Rule, book: RuleBook) -> Certificate:
+        proven.append(rule.name)
+        return certified(rule, book)
+
+    monkeypatch.setattr("relax_egraph.prove.tasks.certificate", counted)
+    resumed = json.loads(invoke(*words).stdout)
+
+    def without_seconds(proofs: list[dict[str, object]]) -> list[dict[str, object]]:
+        return [{k: v for k, v in proof.items() if k != "cpu_seconds"} for proof in proofs]
+
+    assert without_seconds(resumed) == without_seconds(whole)
+    assert proven == ["swap-of-difference", "running-product-of-sizes"]
+
+
+def test_proofs_in_other_processes_are_those_of_this_one() -> None:
+    book = RuleBook.default([TEXT])
+    rules = [rule for rule in book.rules if rule.name in book.of_user]
+
+    here, there = (
+        {c.verdict.rule.name: (c.verdict.status, c.verdict.reason, len(c.questions)) for c in made}
+        for made in (certificates(book, rules), certificates(book, rules, None, partial(Pool, 1)))
+    )
+
+    assert there == here

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from relax_egraph.base.journal import Journal
 from relax_egraph.discover import bounded
 from relax_egraph.discover.bounded import Bounded, OutOfTime
 from relax_egraph.discover.candidates import Candidate
 from relax_egraph.discover.evaluation import Values, fingerprint_of, leaf_values, values_of
 from relax_egraph.discover.files import write_rules
-from relax_egraph.discover.journal import Journal
 from relax_egraph.discover.run import Discovery, Search, discover
 from relax_egraph.discover.status import is_wrong, status_of
 from relax_egraph.discover.terms import Apply, Literal, Number, Term, Variable

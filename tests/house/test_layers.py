@@ -70,7 +70,7 @@ MAY_IMPORT = {
     "loading": {"lower.jit", "lower.runtime", "vm", "ir.operators", "ir.run_time"},
     "prove": {
         *("egraph", "ir", "lower.jit.object_cache", "lower.legalize", "rules", "tir", "verify"),
-        *("cvc5", "z3"),
+        *("workers", "cvc5", "z3"),
     },
     "lower": {"passes", "tir", "ir", "vm", "llvmlite"},
     "verify": {"egraph", "rules", "ir", "vm.registry", "workers"},
