@@ -1,0 +1,190 @@
+"""The choice among plans as a problem of selection: what each device has of each value.
+
+A class of the e-graph may be needed in two ways: `WHOLE`, all of it on every device, or in `PARTS`,
+a part of its own on each.  A node makes its class in the way that follows from those of its
+operands, at what it costs on one device; collectives and cuts lead from one way to the other.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from relax_egraph.egraph.node import CALLS, LEAF, OPAQUE, SCALAR, TUPLE_GET
+from relax_egraph.egraph.node import WHOLE as TUPLE
+from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
+from relax_egraph.errors import ExtractionError
+from relax_egraph.extract.problem import Candidate, Problem, Selection
+from relax_egraph.ir.expr import Constant
+from relax_egraph.ir.op import Op
+from relax_egraph.ir.operators import named
+from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relax_egraph.shards.local import COLLECTIVES, REPLICATE, SHARD, on_a_part, part_of
+from relax_egraph.shards.prices import FREE, DevicePrices
+
+WHOLE, PARTS = 0, 1
+
+ANY = -1
+"""The axis of a tensor that may be kept in parts along any axis."""
+
+Place = int
+"""A class in one of both ways."""
+
+
+def place(c: ClassId, way: int) -> Place:
+    """Class `c`, `WHOLE` or in `PARTS`."""
+    return 2 * c + way
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A candidate: `node` makes class `made`, in a `way`; it costs `seconds` on each device."""
+
+    made: ClassId
+    way: int
+    node: ENode
+    needs: frozenset[Place]
+    seconds: float
+
+
+class Candidates:
+    """The ways to make the classes of a view, at prices on one device.
+
+    `kept` says which leaves devices keep in parts, by number, along which axis: their parts cost
+    nothing, and no device has one whole without gathering it.
+    """
+
+    def __init__(self, view: View, kept: Mapping[int, int], prices: DevicePrices) -> None:
+        self._classes, self._opaque, self._leaves = view.classes, view.opaque, view.leaves
+        self._kept = kept
+        self._prices = prices
+
+    def among(self, roots: Sequence[Place]) -> tuple[Made, ...]:
+        """All candidates that `roots` may need."""
+        found: list[Made] = []
+        todo = [*dict.fromkeys(root // 2 for root in roots)]
+        seen = set(todo)
+        while todo:
+            c = todo.pop()
+            for node in self._classes[c].nodes:
+                found += self._of(c, node)
+                new = [k for k in dict.fromkeys(node.operands) if k not in seen]
+                todo += new
+                seen.update(new)
+        return tuple(found)
+
+    def _of(self, c: ClassId, node: ENode) -> Iterator[Made]:
+        info = self._classes[c].struct_info
+        match node.op:
+            case "leaf":
+                if node.key not in self._kept:
+                    yield Made(c, WHOLE, node, frozenset(), 0.0)
+            case "scalar":
+                yield Made(c, WHOLE, node, frozenset(), 0.0)
+            case "dist.shard":
+                yield self._cut(c, node, info)
+            case "dist.replicate":
+                yield Made(c, PARTS, node, _needs(node, WHOLE), FREE)
+            case op if op in COLLECTIVES:
+                yield Made(c, WHOLE, node, _needs(node, PARTS), self._prices.call(op, info))
+            case _:
+                yield Made(c, WHOLE, node, _needs(node, WHOLE), self._whole(c, node))
+                yield from self._by_parts(c, node, info)
+
+    def _cut(self, c: ClassId, node: ENode, info: TensorStructInfo) -> Made:
+        """A part: what a device keeps, or copies of what it has whole; constants are cut before."""
+        (k,), axis = node.operands, dict(node.attrs)["axis"]
+        for leaf in (n for n in self._classes[k].nodes if n.op == LEAF):
+            if self._kept.get(leaf.key) in (ANY, axis):
+                return Made(c, PARTS, node, frozenset(), FREE)
+            if isinstance(self._leaves[leaf.key], Constant):
+                return Made(c, PARTS, node, frozenset(), FREE)
+        seconds = self._prices.call(SHARD, part_of(info))
+        return Made(c, PARTS, node, _needs(node, WHOLE), seconds)
+
+    def _whole(self, c: ClassId, node: ENode) -> float:
+        """Seconds for `node` on a device that has all of its operands."""
+        info = self._classes[c].struct_info
+        if node.op in (TUPLE_GET, TUPLE):
+            return FREE
+        if node.op == OPAQUE:
+            return self._prices.pricing.opaque(self._opaque[node.key])
+        if node.op in CALLS:
+            operands = [self._classes[k].struct_info for k in node.operands]
+            return self._prices.pricing.call(node.callee, operands, node.call_info)
+        infos, op = self._infos(node), named(node.op)
+        stored = self._stored(op, node, lambda info: info)
+        return self._prices.operator(op, infos, node.attrs, info, stored)
+
+    def _by_parts(self, c: ClassId, node: ENode, info: TensorStructInfo) -> Iterator[Made]:
+        """`node` on a part of its operands; of a norm, the weights may be whole."""
+        if node.op in _NOT_BY_PARTS or self._classes[c].sort != "tensor":
+            return
+        op, infos = named(node.op), self._infos(node)
+        tensors = [isinstance(i, TensorStructInfo | TupleStructInfo) for i in infos]
+        in_parts = [t and (k == 0 or op.name not in _WHOLE_WEIGHTS) for k, t in enumerate(tensors)]
+        local = on_a_part(op, infos, in_parts, dict(node.attrs), info)
+        if local is None:
+            return
+        needs = frozenset(
+            place(k, PARTS if has else WHOLE)
+            for child, has in zip(node.children, in_parts, strict=True)
+            for k in (child if isinstance(child, tuple) else (child,))
+            if isinstance(k, int)
+        )
+        stored = self._stored(op, node, part_of)
+        attrs = tuple(local.attrs.items())
+        seconds = self._prices.operator(op, local.operands, attrs, local.result, stored)
+        yield Made(c, PARTS, node, needs, seconds)
+
+    def _infos(self, node: ENode) -> tuple[StructInfo | None, ...]:
+        return node.infos(lambda k: self._classes[k].struct_info)
+
+    def _stored(
+        self, op: Op, node: ENode, on_device: Callable[[TensorStructInfo], TensorStructInfo]
+    ) -> dict[int, TensorStructInfo]:
+        """What an elementwise operator reads in place of operands that are broadcasts."""
+        stored: dict[int, TensorStructInfo] = {}
+        for number, k in enumerate(node.children if op.elementwise else ()):
+            if isinstance(k, int):
+                broadcasts = (n for n in self._classes[k].nodes if n.op == "broadcast_to")
+                source = next((n.operands[0] for n in broadcasts), None)
+                if source is not None:
+                    stored[number] = on_device(self._classes[source].struct_info)
+        return stored
+
+
+_NOT_BY_PARTS = frozenset((LEAF, SCALAR, OPAQUE, TUPLE_GET, TUPLE, *CALLS))
+
+_WHOLE_WEIGHTS = ("nn.layer_norm", "nn.rms_norm")
+"""Operators whose operands but the first have no axis of parts."""
+
+
+def _needs(node: ENode, way: int) -> frozenset[Place]:
+    return frozenset(place(k, way) for k in node.operands)
+
+
+def problem_of(candidates: Sequence[Made], roots: Sequence[Place]) -> Problem:
+    """The selection among `candidates`, in their order."""
+    each = (Candidate(place(m.made, m.way), m.needs, m.seconds) for m in candidates)
+    return Problem(tuple(each), tuple(dict.fromkeys(roots)))
+
+
+def program_of(view: View, candidates: Sequence[Made], selection: Selection) -> Program:
+    """The choices of a selection, and those leaves of which devices keep parts.
+
+    Raises `ExtractionError` if a class is needed in both ways: the tensors are of one shape then.
+    """
+    chosen: dict[ClassId, Choice] = {}
+    for made in (candidates[number] for number in selection.chosen):
+        for k in made.node.operands:
+            leaf = next((n for n in view.classes[k].nodes if n.op == LEAF), None)
+            if made.node.op == SHARD and leaf is not None and k not in chosen:
+                chosen[k] = Choice(leaf, (), (k,))
+        if made.made in chosen and chosen[made.made].how != made.node:
+            raise ExtractionError(f"class {made.made} is needed in parts, and whole")
+        chosen[made.made] = Choice(made.node, made.node.operands, (made.made,))
+    return tuple(chosen.values())
+
+
+def replicates(node: ENode) -> bool:
+    """Whether a node makes parts of a tensor that every device has, and moves nothing."""
+    return node.op == REPLICATE

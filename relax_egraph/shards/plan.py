@@ -1,0 +1,283 @@
+"""The best plan of a function for several devices: equations say how, prices say which."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from relax_egraph.base.parameters import (
+    NAME,
+    NAMES,
+    collection,
+    instance,
+    integer,
+    mapping,
+    optional,
+    takes,
+)
+from relax_egraph.egraph.encoding.encode import Encoded, encode
+from relax_egraph.egraph.engine import Budget, Phase, Report, RuleBook, StopReason, saturate
+from relax_egraph.egraph.readback.decode import decode
+from relax_egraph.egraph.readback.fused import FusedFunctions
+from relax_egraph.egraph.view import ClassId, View
+from relax_egraph.errors import ExtractionError
+from relax_egraph.extract import HINTS, REFERENCE_PROFILE, Hints, Profile
+from relax_egraph.extract.certificate import certify
+from relax_egraph.extract.effort import Effort
+from relax_egraph.extract.problem import OPTIMAL, Selection, computable
+from relax_egraph.extract.select import select
+from relax_egraph.ir import assumptions
+from relax_egraph.ir.assumptions import assuming
+from relax_egraph.ir.block_builder import BlockBuilder
+from relax_egraph.ir.expr import Call, Constant, DataflowVar, Expr, Var, VarBinding
+from relax_egraph.ir.module import MODULE, IRModule
+from relax_egraph.optimize.session import Session
+from relax_egraph.shards.candidates import (
+    ANY,
+    PARTS,
+    WHOLE,
+    Candidates,
+    Made,
+    Place,
+    place,
+    problem_of,
+    program_of,
+)
+from relax_egraph.shards.link import Link
+from relax_egraph.shards.prices import DevicePrices
+from relax_egraph.shards.source import Source, axes_in_parts, cuts_of, parameters, source_of
+
+FAMILY = "dist"
+"""The family of rules about values over several devices."""
+
+_BUDGET = Budget(nodes=200_000, seconds=120.0, iterations=200)
+_PHASE = Phase(FAMILY, (FAMILY,), match_limit=1_000_000)
+_EFFORT = Effort(20.0, 0.0)
+
+_OPTIONS = {
+    "module": MODULE,
+    "parts": integer("a number of devices, 2 or more", 2),
+    "link": instance("a Link", Link),
+    "function": NAME,
+    "kept": NAMES,
+    "assume": collection("a sequence of conditions", instance("a condition in a text", str)),
+    "hints": optional(HINTS),
+    "profile": optional(instance("the Profile of a machine", Profile)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedPlan:
+    """A function for `parts` devices, as one program of tensors with axes of parts.
+
+    `module` has the function under its name.  Its results are those of the source, on every device,
+    but for caches that stay in parts: `caches` has their axes, by the names of parameters.
+
+    `seconds` are those of each device by the price model, with every operator a kernel of its own;
+    no plan that the rules find costs less than `bound`.  `status` is ``optimal``, or says why that
+    is not proven.
+    """
+
+    module: IRModule
+    function: str
+    parts: int
+    link: Link
+    seconds: float
+    bound: float
+    status: str
+    caches: Mapping[str, int | None]
+    saturation: Report
+
+
+@takes(
+    **_OPTIONS,
+    caches=mapping("the numbers of results by names of parameters", integer("a number", 0)),
+    without=NAMES,
+)
+def sharded(
+    module: IRModule,
+    *,
+    parts: int,
+    link: Link,
+    function: str = "main",
+    kept: Sequence[str] = (),
+    caches: Mapping[str, int] | None = None,
+    assume: Sequence[str] = (),
+    hints: Hints | None = None,
+    profile: Profile | None = None,
+    without: Sequence[str] = (),
+) -> ShardedPlan:
+    """Find the cheapest plan of `function` for `parts` equal devices, joined by `link`.
+
+    Matrices among its constants, and the parameters `kept`, are weights: each device keeps a part
+    of each, along any axis, and has to gather one to have it whole.  Other parameters are given to
+    every device, and the result is on every device.  `caches` are parameters that a result
+    replaces in the next call: ``{"keys": 1}`` says that result 1 becomes ``keys``.  They stay in
+    parts, along the axis that is cheapest, if one is proven to have equal parts.
+
+    Operators are those of the source, each at the price of a kernel of its own on `profile`; rules
+    are those of the family ``dist``, but for those that `without` names.  What `assume` and `hints`
+    mean is what they mean to `optimize`.
+
+    Raises `IllFormed` if the function is no single dataflow block, ``ValueError`` for names that
+    it does not have.
+    """
+    with assuming(assumptions.parse(assume)):
+        source = source_of(module, function, Session(assume=assume, hints=hints, profile=profile))
+        prices = DevicePrices(profile or REFERENCE_PROFILE, hints, parts, link)
+        question = _Question(source, parts, without)
+        weights = {p.name: ANY for p in parameters(source, tuple(kept))}
+        found = list(question.plans(weights, caches or {}, prices))
+        best = min(found, key=lambda plan: plan.selection.cost)
+        unproven = [f.selection.status for f in found if f.selection.status != OPTIMAL]
+        if question.report.stop_reason != StopReason.SATURATED.value:
+            unproven.append(f"saturation: {question.report.stop_reason}")
+        return ShardedPlan(
+            question.module_of(best),
+            function,
+            parts,
+            link,
+            best.selection.cost,
+            min(plan.selection.bound for plan in found),
+            "; ".join(dict.fromkeys(unproven)) or OPTIMAL,
+            best.axes,
+            question.report,
+        )
+
+
+@takes(**_OPTIONS)
+def stated(
+    module: IRModule,
+    *,
+    parts: int,
+    link: Link,
+    function: str = "main",
+    kept: Sequence[str] = (),
+    assume: Sequence[str] = (),
+    hints: Hints | None = None,
+    profile: Profile | None = None,
+) -> float:
+    """The seconds of a plan that is written by hand, on each device, by the prices of `sharded`.
+
+    Operators of ``R.dist`` say what is cut and where is sent; a function without them is what every
+    device computes alone.  Parts of constants and of parameters `kept` are cut before.  Raises
+    `ExtractionError` for a plan in which an operator is not known to do the same to each part.
+    """
+    with assuming(assumptions.parse(assume)):
+        source = source_of(module, function, Session(assume=assume, hints=hints, profile=profile))
+        prices = DevicePrices(profile or REFERENCE_PROFILE, hints, parts, link)
+        encoded = encode(source.bindings, source.results)
+        view = encoded.view
+        weights = {p.name: ANY for p in parameters(source, tuple(kept))}
+        ways = [(place(root, WHOLE), place(root, PARTS)) for root in view.roots]
+        made = Candidates(view, _keys(view, weights), prices).among([w for w, _ in ways])
+        derivable = computable(problem_of(made, ()))
+        roots = [whole if whole in derivable else part for whole, part in ways]
+        for root in roots:
+            if root not in derivable:
+                raise ExtractionError("an operator is not known to do the same to each part")
+        return select(problem_of(made, roots), effort=_EFFORT).cost
+
+
+def _keys(view: View, names: Mapping[str, int]) -> dict[int, int]:
+    """The leaves of a view that are parameters of these names."""
+    return {
+        key: names[leaf.name]
+        for key, leaf in enumerate(view.leaves)
+        if isinstance(leaf, Var) and leaf.name in names
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A selection, with the axes of caches."""
+
+    axes: Mapping[str, int | None]
+    roots: tuple[Place, ...]
+    made: tuple[Made, ...]
+    selection: Selection
+
+
+class _Question:
+    """The saturated e-graph of a source, with all of its values cut along all axes."""
+
+    def __init__(self, source: Source, parts: int, without: Sequence[str]) -> None:
+        self._source, self._parts = source, parts
+        cuts = [*cuts_of(source, parts)]
+        outputs = [*source.results, *(cut.var for cut in cuts)]
+        self._encoded: Encoded = encode([*source.bindings, *cuts], outputs)
+        book = RuleBook.default(families=(FAMILY,), without=without)
+        saturated = saturate(self._encoded.view, book, _BUDGET, (_PHASE,), isolate=False)
+        self.report = saturated.report
+        self._view, self._became = saturated.view, saturated.became
+        self._cuts = {_operand(cut): self._class_of(cut.var) for cut in cuts}
+
+    def plans(
+        self, weights: Mapping[str, int], caches: Mapping[str, int], prices: DevicePrices
+    ) -> Iterator[_Plan]:
+        """The best plan for each choice of axes of caches."""
+        names = [p.name for p in parameters(self._source, caches)]
+        every = [self._axes_of(name, caches[name]) for name in names]
+        for axes in product(*every):
+            chosen: dict[str, int | None] = dict(zip(names, axes, strict=True))
+            in_parts = {caches[n]: axis for n, axis in chosen.items() if axis is not None}
+            kept = {n: axis for n, axis in chosen.items() if axis is not None}
+            roots = tuple(self._root(k, in_parts.get(k)) for k in range(len(self._source.results)))
+            constants = {
+                key: ANY
+                for key, leaf in enumerate(self._view.leaves)
+                if isinstance(leaf, Constant) and leaf.data.ndim > 1
+            }
+            keys = constants | _keys(self._view, {**weights, **kept})
+            made = Candidates(self._view, keys, prices).among(roots)
+            problem = problem_of(made, roots)
+            if not computable(problem).issuperset(roots):
+                continue
+            selection = select(problem, effort=_EFFORT)
+            certify(problem, selection)
+            yield _Plan(chosen, roots, made, selection)
+
+    def module_of(self, plan: _Plan) -> IRModule:
+        """The module with the function as `plan` computes it."""
+        source, view = self._source, self._view
+        program = program_of(view, plan.made, plan.selection)
+        classes = [root // 2 for root in plan.roots]
+        infos = [view.classes[c].struct_info for c in classes]
+        results = tuple(Var(v.name, i) for v, i in zip(source.results, infos, strict=True))
+        named = reversed(list(self._encoded.origin.items()))
+        names = {self._became[c]: v.name for v, c in named if c in self._became}
+        bindings = decode(
+            replace(view, roots=tuple(classes)),
+            program,
+            list(zip(results, classes, strict=True)),
+            names,
+            FusedFunctions(BlockBuilder().add_func),
+            taken={p.name for p in source.function.params},
+        )
+        return source.function_of(bindings, results)
+
+    def _axes_of(self, cache: str, result: int) -> list[int | None]:
+        """The axes along which a cache can be kept: of the parameter, and of its new value."""
+        results = self._source.results
+        if result >= len(results):
+            raise ValueError(f"caches: {cache} is to be result {result} of {len(results)}")
+        (before,) = parameters(self._source, (cache,))
+        both = (axes_in_parts(v, self._parts) for v in (before, results[result]))
+        first, second = both
+        return [a for a in first if a in second] or [None]
+
+    def _root(self, number: int, axis: int | None) -> Place:
+        result = self._source.results[number]
+        if axis is None:
+            return place(self._class_of(result), WHOLE)
+        return place(self._cuts[result, axis], PARTS)
+
+    def _class_of(self, var: Var) -> ClassId:
+        return self._became[self._encoded.origin[var]]
+
+
+def _operand(cut: VarBinding) -> tuple[Expr, int]:
+    """What is cut, and along which axis."""
+    assert isinstance(cut.value, Call)
+    axis = cut.value.attrs["axis"]
+    assert isinstance(axis, int)
+    return cut.value.args[0], axis
