@@ -51,6 +51,10 @@ FAMILY = "dist"
 
 _BUDGET = Budget(nodes=200_000, seconds=120.0, iterations=200)
 _PHASE = Phase(FAMILY, (FAMILY,), match_limit=1_000_000)
+FORMS = ("canon", "constants", "idioms", "softmax", "statistics", "norms")
+"""The families that recognise what exporters write out: a norm is cut, or whole, as one."""
+
+_FIRST = Phase("forms", FORMS)
 _EFFORT = Effort(20.0, 0.0)
 
 _OPTIONS = {
@@ -205,8 +209,8 @@ class _Question:
         cuts = [*cuts_of(source, parts)]
         outputs = [*source.results, *(cut.var for cut in cuts)]
         self._encoded: Encoded = encode([*source.bindings, *cuts], outputs)
-        book = RuleBook.default(families=(FAMILY,), without=without)
-        saturated = saturate(self._encoded.view, book, _BUDGET, (_PHASE,), isolate=False)
+        book = RuleBook.default(families=(*FORMS, FAMILY), without=without)
+        saturated = saturate(self._encoded.view, book, _BUDGET, (_FIRST, _PHASE), isolate=False)
         self.report = saturated.report
         self._view, self._became = saturated.view, saturated.became
         self._cuts = {_operand(cut): self._class_of(cut.var) for cut in cuts}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from relax_egraph.extract.cost import RUNTIME_CALL
 from relax_egraph.extract import Hints, PricedCall, Prices, Pricing, Profile
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Input, Kernel, Step
@@ -28,11 +29,14 @@ _VIEWS = ("reshape", "expand_dims", "squeeze", "flatten", "broadcast_to")
 
 
 def prices_of_calls(profile: Profile, parts: int, link: Link) -> Prices:
-    """The prices of collectives, and of cutting what a device has, as packed functions."""
+    """The prices of collectives, and of cutting what a device has, as packed functions.
+
+    A collective is a call at run time, beside the time on the link.
+    """
     return Prices(
         calls={
-            ALL_GATHER: lambda call: link.all_gather(_nbytes(call), parts),
-            ALL_REDUCE: lambda call: link.all_reduce(_nbytes(call), parts),
+            ALL_GATHER: lambda call: RUNTIME_CALL + link.all_gather(_nbytes(call), parts),
+            ALL_REDUCE: lambda call: RUNTIME_CALL + link.all_reduce(_nbytes(call), parts),
             SHARD: lambda call: profile.launch + profile.moving(2 * _nbytes(call)),
         }
     )
