@@ -1,4 +1,8 @@
-"""x"""
+"""Plans of a function on several devices, found by equations; and the program of each device."""
+
+from relax_egraph.shards.devices import Cut as Cut
+from relax_egraph.shards.devices import DeviceProgram as DeviceProgram
+from relax_egraph.shards.devices import device_program as device_program
 from relax_egraph.shards.link import Link as Link
 from relax_egraph.shards.plan import ShardedPlan as ShardedPlan
 from relax_egraph.shards.plan import sharded as sharded

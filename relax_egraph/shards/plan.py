@@ -43,6 +43,7 @@ from relax_egraph.shards.candidates import (
     program_of,
 )
 from relax_egraph.shards.link import Link
+from relax_egraph.shards.local import COLLECTIVES
 from relax_egraph.shards.prices import DevicePrices
 from relax_egraph.shards.source import Source, axes_in_parts, cuts_of, parameters, source_of
 
@@ -74,11 +75,12 @@ class ShardedPlan:
     """A function for `parts` devices, as one program of tensors with axes of parts.
 
     `module` has the function under its name.  Its results are those of the source, on every device,
-    but for caches that stay in parts: `caches` has their axes, by the names of parameters.
+    but for those `in_parts`, which has their axes by number.  Of the parameters `kept` devices have
+    parts; of a cache it is the part along the axis in `caches`.
 
     `seconds` are those of each device by the price model, with every operator a kernel of its own;
     no plan that the rules find costs less than `bound`.  `status` is ``optimal``, or says why that
-    is not proven.
+    is not proven.  `alone` is what the source costs on one device, by the same prices.
     """
 
     module: IRModule
@@ -88,8 +90,16 @@ class ShardedPlan:
     seconds: float
     bound: float
     status: str
+    alone: float
+    kept: frozenset[str]
     caches: Mapping[str, int | None]
+    in_parts: Mapping[int, int]
     saturation: Report
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster than one device: simulated by the price model, not measured."""
+        return self.alone / self.seconds
 
 
 @takes(
@@ -135,16 +145,20 @@ def sharded(
         unproven = [f.selection.status for f in found if f.selection.status != OPTIMAL]
         if question.report.stop_reason != StopReason.SATURATED.value:
             unproven.append(f"saturation: {question.report.stop_reason}")
+        cut = {name: axis for name, axis in best.axes.items() if axis is not None}
         return ShardedPlan(
-            question.module_of(best),
-            function,
-            parts,
-            link,
-            best.selection.cost,
-            min(plan.selection.bound for plan in found),
-            "; ".join(dict.fromkeys(unproven)) or OPTIMAL,
-            best.axes,
-            question.report,
+            module=question.module_of(best),
+            function=function,
+            parts=parts,
+            link=link,
+            seconds=best.selection.cost,
+            bound=min(plan.selection.bound for plan in found),
+            status="; ".join(dict.fromkeys(unproven)) or OPTIMAL,
+            alone=question.alone(prices),
+            kept=frozenset((*weights, *cut)),
+            caches=best.axes,
+            in_parts={(caches or {})[name]: axis for name, axis in cut.items()},
+            saturation=question.report,
         )
 
 
@@ -239,6 +253,13 @@ class _Question:
             selection = select(problem, effort=_EFFORT)
             certify(problem, selection)
             yield _Plan(chosen, roots, made, selection)
+
+    def alone(self, prices: DevicePrices) -> float:
+        """The seconds of one device that has everything."""
+        roots = [self._root(k, None) for k in range(len(self._source.results))]
+        made = Candidates(self._view, {}, prices).among(roots)
+        made = tuple(m for m in made if m.way == WHOLE and m.node.op not in COLLECTIVES)
+        return select(problem_of(made, roots), effort=_EFFORT).cost
 
     def module_of(self, plan: _Plan) -> IRModule:
         """The module with the function as `plan` computes it."""
