@@ -17,7 +17,7 @@ from relax_egraph.ir.expr import Constant
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from relax_egraph.shards.local import COLLECTIVES, REPLICATE, SHARD, on_a_part, part_of
+from relax_egraph.shards.local import COLLECTIVES, SHARD, on_a_part, part_of
 from relax_egraph.shards.prices import FREE, DevicePrices
 
 WHOLE, PARTS = 0, 1
@@ -115,12 +115,12 @@ class Candidates:
         return self._prices.operator(op, infos, node.attrs, info, stored)
 
     def _by_parts(self, c: ClassId, node: ENode, info: TensorStructInfo) -> Iterator[Made]:
-        """`node` on a part of its operands; of a norm, the weights may be whole."""
+        """`node` on a part of its operands; weights of norms, and angles, are whole."""
         if node.op in _NOT_BY_PARTS or self._classes[c].sort != "tensor":
             return
         op, infos = named(node.op), self._infos(node)
         tensors = [isinstance(i, TensorStructInfo | TupleStructInfo) for i in infos]
-        in_parts = [t and (k == 0 or op.name not in _WHOLE_WEIGHTS) for k, t in enumerate(tensors)]
+        in_parts = [t and (k == 0 or op.name not in _ONE_IN_PARTS) for k, t in enumerate(tensors)]
         local = on_a_part(op, infos, in_parts, dict(node.attrs), info)
         if local is None:
             return
@@ -154,7 +154,7 @@ class Candidates:
 
 _NOT_BY_PARTS = frozenset((LEAF, SCALAR, OPAQUE, TUPLE_GET, TUPLE, *CALLS))
 
-_WHOLE_WEIGHTS = ("nn.layer_norm", "nn.rms_norm")
+_ONE_IN_PARTS = ("nn.layer_norm", "nn.rms_norm", "nn.rotary_embedding")
 """Operators whose operands but the first have no axis of parts."""
 
 
@@ -184,7 +184,3 @@ def program_of(view: View, candidates: Sequence[Made], selection: Selection) -> 
         chosen[made.made] = Choice(made.node, made.node.operands, (made.made,))
     return tuple(chosen.values())
 
-
-def replicates(node: ENode) -> bool:
-    """Whether a node makes parts of a tensor that every device has, and moves nothing."""
-    return node.op == REPLICATE

@@ -175,6 +175,13 @@ def _product(
 TO_SHAPE = ("reshape", "broadcast_to")
 """Operators whose second operand is the shape of the result."""
 
+def _repeated(
+    cut: _Infos, whole: _Infos, attrs: Mapping[str, Attr], rank: int
+) -> Mapping[str, Attr] | None:
+    """Operands that all devices have are broadcast along the axis of parts."""
+    return attrs if all(_rank(i) < rank for i in whole) else None
+
+
 _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "variance", "std")
 
 _INNER: Mapping[str, _Inner] = {
@@ -183,6 +190,7 @@ _INNER: Mapping[str, _Inner] = {
     "reshape": _to_shape,
     "broadcast_to": _broadcast,
     "expand_dims": _new_axes,
+    "nn.rotary_embedding": _repeated,
     **dict.fromkeys(("nn.softmax", "nn.log_softmax", "concat", "squeeze"), _along("axis")),
     **dict.fromkeys(("nn.layer_norm", "nn.rms_norm", "strided_slice"), _along("axes")),
     **dict.fromkeys(_REDUCTIONS, _along("axis")),
