@@ -198,8 +198,8 @@ BLIND = frozenset(
         *("inverse-of", "axes-before", "permutation-without", "axes-of-both", "units-of"),
         *("dims-of", "product-along", "shape-without", "shape-keeping", "axis-of"),
         *("layout-permuted", "layout-before", "dtype-holds"),
-        *("shape-of-copies", "with-units-behind-parts", "axes-of-parts"),
-        *("permutation-of-parts", "axis-before-reduction"),
+        *("with-units-behind-parts", "axes-of-parts", "permutation-of-parts"),
+        "axis-before-reduction",
     )
 )
 """The functions whose value does not depend on extents."""

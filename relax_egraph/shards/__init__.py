@@ -7,3 +7,5 @@ from relax_egraph.shards.link import Link as Link
 from relax_egraph.shards.plan import ShardedPlan as ShardedPlan
 from relax_egraph.shards.plan import sharded as sharded
 from relax_egraph.shards.plan import stated as stated
+from relax_egraph.shards.run import built as built
+from relax_egraph.shards.run import run_in_threads as run_in_threads

@@ -6,18 +6,17 @@ operands, at what it costs on one device; collectives and cuts lead from one way
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_egraph.egraph.node import CALLS, LEAF, OPAQUE, SCALAR, TUPLE_GET
 from relax_egraph.egraph.node import WHOLE as TUPLE
 from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.problem import Candidate, Problem, Selection
-from relax_egraph.ir.expr import Constant
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from relax_egraph.shards.local import COLLECTIVES, SHARD, on_a_part, part_of
+from relax_egraph.shards.local import COLLECTIVES, SHARD, SPREADS, on_a_part, part_of
 from relax_egraph.shards.prices import FREE, DevicePrices
 
 WHOLE, PARTS = 0, 1
@@ -49,7 +48,7 @@ class Candidates:
     """The ways to make the classes of a view, at prices on one device.
 
     `kept` says which leaves devices keep in parts, by number, along which axis: their parts cost
-    nothing, and no device has one whole without gathering it.
+    nothing, and no device has a matrix whole without gathering it.
     """
 
     def __init__(self, view: View, kept: Mapping[int, int], prices: DevicePrices) -> None:
@@ -75,7 +74,7 @@ class Candidates:
         info = self._classes[c].struct_info
         match node.op:
             case "leaf":
-                if node.key not in self._kept:
+                if self._kept.get(node.key) is None or self._may_be_whole(node.key):
                     yield Made(c, WHOLE, node, frozenset(), 0.0)
             case "scalar":
                 yield Made(c, WHOLE, node, frozenset(), 0.0)
@@ -87,15 +86,19 @@ class Candidates:
                 yield Made(c, WHOLE, node, _needs(node, PARTS), self._prices.call(op, info))
             case _:
                 yield Made(c, WHOLE, node, _needs(node, WHOLE), self._whole(c, node))
-                yield from self._by_parts(c, node, info)
+                yield from self._by_parts(c, node)
+
+    def _may_be_whole(self, key: int) -> bool:
+        """Whether a tensor of which devices keep parts is as well kept whole: it is no matrix."""
+        info = self._leaves[key].struct_info
+        vector = isinstance(info, TensorStructInfo) and 0 <= info.ndim < 2
+        return vector and self._kept[key] == ANY
 
     def _cut(self, c: ClassId, node: ENode, info: TensorStructInfo) -> Made:
-        """A part: what a device keeps, or copies of what it has whole; constants are cut before."""
+        """A part: what a device keeps, or copies of what it has whole."""
         (k,), axis = node.operands, dict(node.attrs)["axis"]
         for leaf in (n for n in self._classes[k].nodes if n.op == LEAF):
             if self._kept.get(leaf.key) in (ANY, axis):
-                return Made(c, PARTS, node, frozenset(), FREE)
-            if isinstance(self._leaves[leaf.key], Constant):
                 return Made(c, PARTS, node, frozenset(), FREE)
         seconds = self._prices.call(SHARD, part_of(info))
         return Made(c, PARTS, node, _needs(node, WHOLE), seconds)
@@ -114,15 +117,21 @@ class Candidates:
         stored = self._stored(op, node, lambda info: info)
         return self._prices.operator(op, infos, node.attrs, info, stored)
 
-    def _by_parts(self, c: ClassId, node: ENode, info: TensorStructInfo) -> Iterator[Made]:
+    def _by_parts(self, c: ClassId, node: ENode) -> Iterator[Made]:
         """`node` on a part of its operands; weights of norms, and angles, are whole."""
         if node.op in _NOT_BY_PARTS or self._classes[c].sort != "tensor":
             return
         op, infos = named(node.op), self._infos(node)
         tensors = [isinstance(i, TensorStructInfo | TupleStructInfo) for i in infos]
         in_parts = [t and (k == 0 or op.name not in _ONE_IN_PARTS) for k, t in enumerate(tensors)]
+        ways = [in_parts, [False] * len(infos)] if op.name == SPREADS else [in_parts]
+        for way in ways:
+            yield from self._locally(c, node, way)
+
+    def _locally(self, c: ClassId, node: ENode, in_parts: Sequence[bool]) -> Iterator[Made]:
+        op, infos, info = named(node.op), self._infos(node), self._classes[c].struct_info
         local = on_a_part(op, infos, in_parts, dict(node.attrs), info)
-        if local is None:
+        if local is None or info.dims is None or info.dims[0] != self._prices.parts:
             return
         needs = frozenset(
             place(k, PARTS if has else WHOLE)
@@ -130,7 +139,7 @@ class Candidates:
             for k in (child if isinstance(child, tuple) else (child,))
             if isinstance(k, int)
         )
-        stored = self._stored(op, node, part_of)
+        stored = self._stored(op, node, _part_if_cut(info.ndim))
         attrs = tuple(local.attrs.items())
         seconds = self._prices.operator(op, local.operands, attrs, local.result, stored)
         yield Made(c, PARTS, node, needs, seconds)
@@ -158,6 +167,11 @@ _ONE_IN_PARTS = ("nn.layer_norm", "nn.rms_norm", "nn.rotary_embedding")
 """Operators whose operands but the first have no axis of parts."""
 
 
+def _part_if_cut(rank: int) -> Callable[[TensorStructInfo], TensorStructInfo]:
+    """What a device has of the source of a broadcast to `rank` axes: a source of as many is cut."""
+    return lambda info: part_of(info) if info.ndim == rank else info
+
+
 def _needs(node: ENode, way: int) -> frozenset[Place]:
     return frozenset(place(k, way) for k in node.operands)
 
@@ -168,19 +182,28 @@ def problem_of(candidates: Sequence[Made], roots: Sequence[Place]) -> Problem:
     return Problem(tuple(each), tuple(dict.fromkeys(roots)))
 
 
-def program_of(view: View, candidates: Sequence[Made], selection: Selection) -> Program:
-    """The choices of a selection, and those leaves of which devices keep parts.
+def program_of(
+    view: View, candidates: Sequence[Made], selection: Selection
+) -> tuple[View, Program]:
+    """The choices of a selection, and the view with a class more for each leaf that is kept in parts.
 
-    Raises `ExtractionError` if a class is needed in both ways: the tensors are of one shape then.
+    So a weight that is gathered is another value than the one that was cut.  Raises
+    `ExtractionError` if a class is needed in both ways: the tensors are of one shape then.
     """
+    classes = dict(view.classes)
     chosen: dict[ClassId, Choice] = {}
+    kept: dict[ClassId, ClassId] = {}
     for made in (candidates[number] for number in selection.chosen):
-        for k in made.node.operands:
-            leaf = next((n for n in view.classes[k].nodes if n.op == LEAF), None)
-            if made.node.op == SHARD and leaf is not None and k not in chosen:
-                chosen[k] = Choice(leaf, (), (k,))
-        if made.made in chosen and chosen[made.made].how != made.node:
+        node = made.node
+        if node.op == SHARD and not made.needs:
+            (k,) = node.operands
+            if k not in kept:
+                leaf = next(n for n in view.classes[k].nodes if n.op == LEAF)
+                kept[k] = len(classes)
+                classes[kept[k]] = replace(view.classes[k], nodes=(leaf,))
+                chosen[kept[k]] = Choice(leaf, (), (kept[k],))
+            node = node.over(kept.__getitem__)
+        if made.made in chosen:
             raise ExtractionError(f"class {made.made} is needed in parts, and whole")
-        chosen[made.made] = Choice(made.node, made.node.operands, (made.made,))
-    return tuple(chosen.values())
-
+        chosen[made.made] = Choice(node, node.operands, (made.made,))
+    return replace(view, classes=classes), tuple(chosen.values())

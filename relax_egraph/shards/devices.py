@@ -36,7 +36,6 @@ from relax_egraph.shards.local import (
     COLLECTIVES,
     REPLICATE,
     SHARD,
-    TO_PARTS,
     TO_SHAPE,
     on_a_part,
     part_of,
@@ -119,10 +118,10 @@ class _Writer:
 
     def __init__(self, plan: ShardedPlan, function: Function) -> None:
         self._plan = plan
-        self._kept = frozenset(p for p in function.params if p.name in plan.kept)
+        cut = {*plan.weights, *(name for name, axis in plan.caches.items() if axis is not None)}
+        self._kept = frozenset(p for p in function.params if p.name in cut)
         self._taken = {p.name for p in function.params}
         self._local: dict[Var, Expr] = {}
-        self._in_parts: set[Var] = set()
         self._cuts: dict[tuple[int, int], tuple[Cut, Var]] = {}
 
     def cuts_in(self, block: DataflowBlock) -> Iterator[tuple[Cut, Var]]:
@@ -153,9 +152,6 @@ class _Writer:
         value, var = binding.value, binding.var
         if isinstance(value, Call) and isinstance(value.op, Op):
             name = value.op.name
-            in_parts = name in TO_PARTS or (name not in COLLECTIVES and self._any(value))
-            if in_parts:
-                self._in_parts.add(var)
             if (key := self._cut(value)) is not None:
                 self._local[var] = self._cuts[key][1]
             elif name == REPLICATE:
@@ -163,7 +159,7 @@ class _Writer:
             elif name in (SHARD, *COLLECTIVES):
                 info = part_of(var.struct_info) if name == SHARD else var.struct_info
                 self._local[var] = bb.emit(self._called(name, value, info), var.name)
-            elif in_parts:
+            elif self._is_cut(var):
                 self._local[var] = bb.emit(self._on_a_part(value, var), var.name)
             else:
                 self._local[var] = bb.emit(self.value(value), var.name)
@@ -192,8 +188,8 @@ class _Writer:
         assert isinstance(axis, int)
         return (id(of), axis) if isinstance(of, Constant) or of in self._kept else None
 
-    def _any(self, value: Call) -> bool:
-        return any(v in self._in_parts for v in _reads(value))
+    def _is_cut(self, var: Var) -> bool:
+        return var.name in self._plan.cut_values
 
     def _called(self, name: str, value: Call, info: Any) -> Call:
         axes = [PrimValue(int(a)) for k, a in value.attrs.items() if k == "axis"]  # pyright: ignore
@@ -203,7 +199,7 @@ class _Writer:
         op = value.op
         assert isinstance(op, Op) and isinstance(var.struct_info, TensorStructInfo)
         infos = [a.struct_info for a in value.args]
-        in_parts = [any(v in self._in_parts for v in _reads(a)) for a in value.args]
+        in_parts = [any(map(self._is_cut, _reads(a))) for a in value.args]
         attrs = complete_attrs(op, value.attrs)
         local = on_a_part(op, infos, in_parts, attrs, var.struct_info)
         if local is None:

@@ -55,11 +55,13 @@ def on_a_part(
     rank = result.ndim
     cut = [i for i, has in zip(operands, in_parts, strict=True) if has]
     whole = [i for i, has in zip(operands, in_parts, strict=True) if not has]
-    if result.dims is None or not cut or rank < 1:
+    if result.dims is None or rank < 1:
         return None
-    if op.elementwise:
+    if not cut:
+        inner: Mapping[str, Attr] | None = attrs if op.name == SPREADS and _widens(whole) else None
+    elif op.elementwise:
         fits = all(_rank(i) == rank for i in cut) and all(_rank(i) < rank for i in whole)
-        inner: Mapping[str, Attr] | None = attrs if fits else None
+        inner = attrs if fits else None
     elif op.name in _INNER:
         inner = _INNER[op.name](cut, whole, attrs, rank)
     else:
@@ -158,6 +160,11 @@ def _to_shape(
     return attrs if dims.equal(known[0], shapes[0][0]) else None
 
 
+def _widens(whole: _Infos) -> bool:
+    """Whether a broadcast of a tensor that all devices have adds an axis, for the parts."""
+    return 0 <= _rank(whole[0]) < max(i.ndim for i in whole if isinstance(i, ShapeStructInfo))
+
+
 def _broadcast(
     cut: _Infos, whole: _Infos, attrs: Mapping[str, Attr], rank: int
 ) -> Mapping[str, Attr] | None:
@@ -171,6 +178,9 @@ def _product(
     fits = all(_rank(i) == rank for i in cut) and all(1 < _rank(i) < rank for i in whole)
     return attrs if fits and rank > 2 else None
 
+
+SPREADS = "broadcast_to"
+"""What may make equal parts, of a tensor that all devices have."""
 
 TO_SHAPE = ("reshape", "broadcast_to")
 """Operators whose second operand is the shape of the result."""

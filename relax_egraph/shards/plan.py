@@ -45,6 +45,7 @@ from relax_egraph.shards.candidates import (
 from relax_egraph.shards.link import Link
 from relax_egraph.shards.local import COLLECTIVES
 from relax_egraph.shards.prices import DevicePrices
+from relax_egraph.shards.report import Sent, collectives_of, cuts_of_parameters
 from relax_egraph.shards.source import Source, axes_in_parts, cuts_of, parameters, source_of
 
 FAMILY = "dist"
@@ -63,7 +64,7 @@ _OPTIONS = {
     "parts": integer("a number of devices, 2 or more", 2),
     "link": instance("a Link", Link),
     "function": NAME,
-    "kept": NAMES,
+    "weights": NAMES,
     "assume": collection("a sequence of conditions", instance("a condition in a text", str)),
     "hints": optional(HINTS),
     "profile": optional(instance("the Profile of a machine", Profile)),
@@ -75,8 +76,9 @@ class ShardedPlan:
     """A function for `parts` devices, as one program of tensors with axes of parts.
 
     `module` has the function under its name.  Its results are those of the source, on every device,
-    but for those `in_parts`, which has their axes by number.  Of the parameters `kept` devices have
-    parts; of a cache it is the part along the axis in `caches`.
+    but for those `in_parts`, which has their axes by number.  `cut_values` are the variables with an
+    axis of parts.  Of `weights` devices have parts, cut
+    before; of a cache it is the part along the axis in `caches`.
 
     `seconds` are those of each device by the price model, with every operator a kernel of its own;
     no plan that the rules find costs less than `bound`.  `status` is ``optimal``, or says why that
@@ -91,15 +93,38 @@ class ShardedPlan:
     bound: float
     status: str
     alone: float
-    kept: frozenset[str]
+    weights: frozenset[str]
     caches: Mapping[str, int | None]
     in_parts: Mapping[int, int]
+    cut_values: frozenset[str]
     saturation: Report
 
     @property
     def speedup(self) -> float:
         """How many times faster than one device: simulated by the price model, not measured."""
         return self.alone / self.seconds
+
+    @property
+    def cuts(self) -> Mapping[str, tuple[int, ...]]:
+        """The axes along which parameters are cut, by name."""
+        return cuts_of_parameters(self.module, self.function)
+
+    @property
+    def collectives(self) -> tuple[Sent, ...]:
+        """What is sent, in order."""
+        return collectives_of(self.module, self.function)
+
+    def __str__(self) -> str:
+        along = (f"{name} along axis {', '.join(map(str, a))}" for name, a in self.cuts.items())
+        return "\n".join(
+            (
+                f"{self.function} on {self.parts} devices, {self.status}: "
+                f"{1e6 * self.seconds:.0f} µs, on one {1e6 * self.alone:.0f} µs: "
+                f"{self.speedup:.2f} times as fast (simulated)",
+                f"  in parts: {'; '.join(along) or 'nothing'}",
+                *(f"  {sent}" for sent in self.collectives),
+            )
+        )
 
 
 @takes(
@@ -113,7 +138,7 @@ def sharded(
     parts: int,
     link: Link,
     function: str = "main",
-    kept: Sequence[str] = (),
+    weights: Sequence[str] = (),
     caches: Mapping[str, int] | None = None,
     assume: Sequence[str] = (),
     hints: Hints | None = None,
@@ -122,9 +147,9 @@ def sharded(
 ) -> ShardedPlan:
     """Find the cheapest plan of `function` for `parts` equal devices, joined by `link`.
 
-    Matrices among its constants, and the parameters `kept`, are weights: each device keeps a part
-    of each, along any axis, and has to gather one to have it whole.  Other parameters are given to
-    every device, and the result is on every device.  `caches` are parameters that a result
+    Its constants, and the parameters that `weights` names, are weights: each device keeps a part of
+    a matrix, along any axis, and has to gather it to have it whole; vectors it may have whole.
+    Other parameters are given to every device, and the result is on every device.  `caches` are parameters that a result
     replaces in the next call: ``{"keys": 1}`` says that result 1 becomes ``keys``.  They stay in
     parts, along the axis that is cheapest, if one is proven to have equal parts.
 
@@ -139,15 +164,17 @@ def sharded(
         source = source_of(module, function, Session(assume=assume, hints=hints, profile=profile))
         prices = DevicePrices(profile or REFERENCE_PROFILE, hints, parts, link)
         question = _Question(source, parts, without)
-        weights = {p.name: ANY for p in parameters(source, tuple(kept))}
-        found = list(question.plans(weights, caches or {}, prices))
+        anyhow = {p.name: ANY for p in parameters(source, tuple(weights))}
+        found = list(question.plans(anyhow, caches or {}, prices))
         best = min(found, key=lambda plan: plan.selection.cost)
         unproven = [f.selection.status for f in found if f.selection.status != OPTIMAL]
         if question.report.stop_reason != StopReason.SATURATED.value:
             unproven.append(f"saturation: {question.report.stop_reason}")
+        planned, cut_values = question.module_of(best)
         cut = {name: axis for name, axis in best.axes.items() if axis is not None}
         return ShardedPlan(
-            module=question.module_of(best),
+            module=planned,
+            cut_values=cut_values,
             function=function,
             parts=parts,
             link=link,
@@ -155,7 +182,7 @@ def sharded(
             bound=min(plan.selection.bound for plan in found),
             status="; ".join(dict.fromkeys(unproven)) or OPTIMAL,
             alone=question.alone(prices),
-            kept=frozenset((*weights, *cut)),
+            weights=frozenset(weights),
             caches=best.axes,
             in_parts={(caches or {})[name]: axis for name, axis in cut.items()},
             saturation=question.report,
@@ -169,7 +196,7 @@ def stated(
     parts: int,
     link: Link,
     function: str = "main",
-    kept: Sequence[str] = (),
+    weights: Sequence[str] = (),
     assume: Sequence[str] = (),
     hints: Hints | None = None,
     profile: Profile | None = None,
@@ -177,7 +204,7 @@ def stated(
     """The seconds of a plan that is written by hand, on each device, by the prices of `sharded`.
 
     Operators of ``R.dist`` say what is cut and where is sent; a function without them is what every
-    device computes alone.  Parts of constants and of parameters `kept` are cut before.  Raises
+    device computes alone.  Parts of constants and of parameters that are `weights` are cut before.  Raises
     `ExtractionError` for a plan in which an operator is not known to do the same to each part.
     """
     with assuming(assumptions.parse(assume)):
@@ -185,9 +212,9 @@ def stated(
         prices = DevicePrices(profile or REFERENCE_PROFILE, hints, parts, link)
         encoded = encode(source.bindings, source.results)
         view = encoded.view
-        weights = {p.name: ANY for p in parameters(source, tuple(kept))}
+        anyhow = {p.name: ANY for p in parameters(source, tuple(weights))}
         ways = [(place(root, WHOLE), place(root, PARTS)) for root in view.roots]
-        made = Candidates(view, _keys(view, weights), prices).among([w for w, _ in ways])
+        made = Candidates(view, _keys(view, anyhow), prices).among([w for w, _ in ways])
         derivable = computable(problem_of(made, ()))
         roots = [whole if whole in derivable else part for whole, part in ways]
         for root in roots:
@@ -227,6 +254,8 @@ class _Question:
         saturated = saturate(self._encoded.view, book, _BUDGET, (_FIRST, _PHASE), isolate=False)
         self.report = saturated.report
         self._view, self._became = saturated.view, saturated.became
+        leaves = enumerate(self._view.leaves)
+        self._constants = {key: ANY for key, leaf in leaves if isinstance(leaf, Constant)}
         self._cuts = {_operand(cut): self._class_of(cut.var) for cut in cuts}
 
     def plans(
@@ -240,12 +269,7 @@ class _Question:
             in_parts = {caches[n]: axis for n, axis in chosen.items() if axis is not None}
             kept = {n: axis for n, axis in chosen.items() if axis is not None}
             roots = tuple(self._root(k, in_parts.get(k)) for k in range(len(self._source.results)))
-            constants = {
-                key: ANY
-                for key, leaf in enumerate(self._view.leaves)
-                if isinstance(leaf, Constant) and leaf.data.ndim > 1
-            }
-            keys = constants | _keys(self._view, {**weights, **kept})
+            keys = self._constants | _keys(self._view, {**weights, **kept})
             made = Candidates(self._view, keys, prices).among(roots)
             problem = problem_of(made, roots)
             if not computable(problem).issuperset(roots):
@@ -261,15 +285,16 @@ class _Question:
         made = tuple(m for m in made if m.way == WHOLE and m.node.op not in COLLECTIVES)
         return select(problem_of(made, roots), effort=_EFFORT).cost
 
-    def module_of(self, plan: _Plan) -> IRModule:
-        """The module with the function as `plan` computes it."""
-        source, view = self._source, self._view
-        program = program_of(view, plan.made, plan.selection)
+    def module_of(self, plan: _Plan) -> tuple[IRModule, frozenset[str]]:
+        """The module with the function as `plan` computes it, and the values that are in parts."""
+        source = self._source
+        view, program = program_of(self._view, plan.made, plan.selection)
         classes = [root // 2 for root in plan.roots]
         infos = [view.classes[c].struct_info for c in classes]
         results = tuple(Var(v.name, i) for v, i in zip(source.results, infos, strict=True))
         named = reversed(list(self._encoded.origin.items()))
         names = {self._became[c]: v.name for v, c in named if c in self._became}
+        values: dict[ClassId, Expr] = {}
         bindings = decode(
             replace(view, roots=tuple(classes)),
             program,
@@ -277,8 +302,12 @@ class _Question:
             names,
             FusedFunctions(BlockBuilder().add_func),
             taken={p.name for p in source.function.params},
+            values=values,
         )
-        return source.function_of(bindings, results)
+        chosen = (plan.made[number] for number in plan.selection.chosen)
+        cut = (values.get(m.made) for m in chosen if m.way == PARTS)
+        names_cut = frozenset(v.name for v in cut if isinstance(v, Var))
+        return source.function_of(bindings, results), names_cut
 
     def _axes_of(self, cache: str, result: int) -> list[int | None]:
         """The axes along which a cache can be kept: of the parameter, and of its new value."""

@@ -53,6 +53,7 @@ class DevicePrices:
     """Prices on one of `parts` devices of one kind, at the sizes in `hints`."""
 
     def __init__(self, profile: Profile, hints: Hints | None, parts: int, link: Link) -> None:
+        self.parts = parts
         self.pricing = Pricing(profile, hints, prices_of_calls(profile, parts, link))
         self._library = Library()
         self._known: dict[object, float] = {}

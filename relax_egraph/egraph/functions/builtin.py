@@ -189,12 +189,6 @@ def shape_of_parts(shape: Shape, parts: int, axis: int) -> Shape | None:
 
 
 @engine_function
-def shape_of_copies(shape: Shape, parts: int) -> Shape:
-    """The shape of so many copies of a tensor."""
-    return (parts, *shape)
-
-
-@engine_function
 def with_units_behind_parts(shape: Shape, whole: Shape) -> Shape | None:
     """A shape of parts, with extents of 1 behind the first axis up to the rank of another."""
     added = len(whole) - len(shape)
