@@ -5,7 +5,7 @@ a part of its own on each.  A node makes its class in the way that follows from 
 operands, at what it costs on one device; collectives and cuts lead from one way to the other.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.egraph.node import CALLS, LEAF, OPAQUE, SCALAR, TUPLE_GET
@@ -114,8 +114,7 @@ class Candidates:
             operands = [self._classes[k].struct_info for k in node.operands]
             return self._prices.pricing.call(node.callee, operands, node.call_info)
         infos, op = self._infos(node), named(node.op)
-        stored = self._stored(op, node, lambda info: info)
-        return self._prices.operator(op, infos, node.attrs, info, stored)
+        return self._prices.operator(op, infos, dict(node.attrs), info)
 
     def _by_parts(self, c: ClassId, node: ENode) -> Iterator[Made]:
         """`node` on a part of its operands; weights of norms, and angles, are whole."""
@@ -139,37 +138,17 @@ class Candidates:
             for k in (child if isinstance(child, tuple) else (child,))
             if isinstance(k, int)
         )
-        stored = self._stored(op, node, _part_if_cut(info.ndim))
-        attrs = tuple(local.attrs.items())
-        seconds = self._prices.operator(op, local.operands, attrs, local.result, stored)
+        seconds = self._prices.operator(op, local.operands, local.attrs, local.result)
         yield Made(c, PARTS, node, needs, seconds)
 
     def _infos(self, node: ENode) -> tuple[StructInfo | None, ...]:
         return node.infos(lambda k: self._classes[k].struct_info)
-
-    def _stored(
-        self, op: Op, node: ENode, on_device: Callable[[TensorStructInfo], TensorStructInfo]
-    ) -> dict[int, TensorStructInfo]:
-        """What an elementwise operator reads in place of operands that are broadcasts."""
-        stored: dict[int, TensorStructInfo] = {}
-        for number, k in enumerate(node.children if op.elementwise else ()):
-            if isinstance(k, int):
-                broadcasts = (n for n in self._classes[k].nodes if n.op == "broadcast_to")
-                source = next((n.operands[0] for n in broadcasts), None)
-                if source is not None:
-                    stored[number] = on_device(self._classes[source].struct_info)
-        return stored
 
 
 _NOT_BY_PARTS = frozenset((LEAF, SCALAR, OPAQUE, TUPLE_GET, TUPLE, *CALLS))
 
 _ONE_IN_PARTS = ("nn.layer_norm", "nn.rms_norm", "nn.rotary_embedding")
 """Operators whose operands but the first have no axis of parts."""
-
-
-def _part_if_cut(rank: int) -> Callable[[TensorStructInfo], TensorStructInfo]:
-    """What a device has of the source of a broadcast to `rank` axes: a source of as many is cut."""
-    return lambda info: part_of(info) if info.ndim == rank else info
 
 
 def _needs(node: ENode, way: int) -> frozenset[Place]:

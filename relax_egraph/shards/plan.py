@@ -80,7 +80,7 @@ class ShardedPlan:
     axis of parts.  Of `weights` devices have parts, cut
     before; of a cache it is the part along the axis in `caches`.
 
-    `seconds` are those of each device by the price model, with every operator a kernel of its own;
+    `seconds` are those of each device by the price model, before fusion;
     no plan that the rules find costs less than `bound`.  `status` is ``optimal``, or says why that
     is not proven.  `alone` is what the source costs on one device, by the same prices.
     """

@@ -1,4 +1,8 @@
-"""Seconds of one operator on one device, as a kernel of its own, and of collectives."""
+"""Seconds of one operator on one device, and of collectives.
+
+What is elementwise fuses with its neighbours: it costs its arithmetic.  Every other operator is a
+kernel of its own.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +14,6 @@ from relax_egraph.extract import Hints, PricedCall, Prices, Pricing, Profile
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.op import Op
-from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -66,37 +69,33 @@ class DevicePrices:
         self,
         op: Op,
         operands: Sequence[StructInfo | None],
-        attrs: tuple[tuple[str, Attr], ...],
+        attrs: Mapping[str, Attr],
         result: TensorStructInfo,
-        stored: Mapping[int, TensorStructInfo],
     ) -> float:
-        """Seconds for `op` alone.
-
-        An operand that is a broadcast is read as it is `stored`, by the number of the operand.
-        """
+        """Seconds for `op`: as a kernel of its own; if it is elementwise, its arithmetic alone."""
         if op.name in _VIEWS:
             return FREE
-        key = (op, tuple(operands), attrs, result, tuple(stored.items()))
+        key = (op, tuple(operands), tuple(attrs.items()), result)
         if key not in self._known:
-            self._known[key] = self._alone(op, operands, attrs, result, stored)
+            self._known[key] = self._priced(op, operands, attrs, result)
         return self._known[key]
 
-    def _alone(
+    def _priced(
         self,
         op: Op,
         operands: Sequence[StructInfo | None],
-        attrs: tuple[tuple[str, Attr], ...],
+        attrs: Mapping[str, Attr],
         result: TensorStructInfo,
-        stored: Mapping[int, TensorStructInfo],
     ) -> float:
-        kernel = _kernel(op, operands, attrs, result, stored)
-        if kernel is not None:
-            schedule = self._library.schedule_of(kernel)
-            if schedule is not None:
-                return self.pricing.kernel(kernel, schedule)
         tensors = [t for o in operands for t in _tensors(o)]
+        if op.elementwise:
+            return FREE + self.pricing.computing(op.name, attrs, tensors, result)
+        kernel = _kernel(op, operands, attrs, result)
+        schedule = self._library.schedule_of(kernel) if kernel else None
+        if kernel and schedule:
+            return self.pricing.kernel(kernel, schedule)
         schedule = self._library.schedule_of_operator(op, dict(attrs), tensors, [result])
-        return self.pricing.operator(op.name, dict(attrs), tensors, [result], schedule)
+        return self.pricing.operator(op.name, attrs, tensors, [result], schedule)
 
 
 def _tensors(info: StructInfo | None) -> list[TensorStructInfo]:
@@ -107,30 +106,21 @@ def _tensors(info: StructInfo | None) -> list[TensorStructInfo]:
 def _kernel(
     op: Op,
     operands: Sequence[StructInfo | None],
-    attrs: tuple[tuple[str, Attr], ...],
+    attrs: Mapping[str, Attr],
     result: TensorStructInfo,
-    stored: Mapping[int, TensorStructInfo],
 ) -> Kernel | None:
-    """The kernel of `op` and the broadcasts of its operands; ``None`` if it is not fusible."""
+    """The kernel of `op`; ``None`` if it is not fusible."""
     if not op.fusible:
         return None
     inputs: list[Input] = []
     numbers: list[int | ShapeStructInfo] = []
-    for place, info in enumerate(operands):
+    for info in operands:
         if isinstance(info, TensorStructInfo):
             numbers.append(len(inputs))
-            inputs.append(Input(stored.get(place, info)))
+            inputs.append(Input(info))
         elif isinstance(info, ShapeStructInfo):
             numbers.append(info)
         else:
             return None
-    steps: list[Step] = []
-    broadcast = named("broadcast_to")
-    for place, _ in stored.items():
-        info, number = operands[place], numbers[place]
-        assert isinstance(info, TensorStructInfo) and isinstance(number, int)
-        shape = ShapeStructInfo(info.dims, info.ndim)
-        steps.append(Step(broadcast, (number, shape), (), info))
-        numbers[place] = len(inputs) + len(steps) - 1
-    steps.append(Step(op, tuple(numbers), attrs, result))
-    return Kernel(tuple(inputs), tuple(steps), (len(inputs) + len(steps) - 1,))
+    step = Step(op, tuple(numbers), tuple(attrs.items()), result)
+    return Kernel(tuple(inputs), (step,), (len(inputs),))
