@@ -15,7 +15,15 @@ import relax_egraph as rx
 from examples.megatron.layers import Layer, Widths, decoder, encoder
 from relax_egraph.ir.dims import evaluate
 from relax_egraph.ir.struct_info import TensorStructInfo
-from relax_egraph.shards import Link, ShardedPlan, device_program, run_in_threads, sharded, stated
+from relax_egraph.shards import (
+    Link,
+    ShardedPlan,
+    device_program,
+    run_in_threads,
+    sharded,
+    simulated_seconds,
+    stated,
+)
 
 Array = npt.NDArray[Any]
 
@@ -69,6 +77,8 @@ def lines_of(layer: Layer, parts: int) -> Iterator[str]:
     """The plan for `layer`, and its price beside others."""
     plan = plan_of(layer, parts)
     yield f"{layer.name}: {plan}"
+    fused = simulated_seconds(device_program(plan), LINK, hints=layer.hints)
+    whole = rx.explain(rx.parse(layer.text), hints=layer.hints).cost
     prices = {
         "one device": plan.alone,
         **{name: plan_of(layer, parts, without).seconds for name, without in NAIVE.items()},
@@ -77,7 +87,13 @@ def lines_of(layer: Layer, parts: int) -> Iterator[str]:
         "no plan below": plan.bound,
     }
     for name, seconds in prices.items():
-        yield f"  {name:18} {1e6 * seconds:9.1f} µs  {plan.alone / seconds:5.2f} x  simulated"
+        yield _line(name, seconds, plan.alone)
+    yield _line("one device, fused", whole, whole)
+    yield _line("extracted, fused", fused, whole)
+
+
+def _line(name: str, seconds: float, alone: float) -> str:
+    return f"  {name:18} {1e6 * seconds:9.1f} µs  {alone / seconds:5.2f} x  simulated"
 
 
 def values_for(layer: Layer, past: int) -> dict[str, Array]:
@@ -86,7 +102,8 @@ def values_for(layer: Layer, past: int) -> dict[str, Array]:
     values: dict[str, Array] = {}
     for parameter in rx.parse(layer.text)["main"].params:
         info = parameter.struct_info
-        assert isinstance(info, TensorStructInfo) and info.dims is not None
+        assert isinstance(info, TensorStructInfo)
+        assert info.dims is not None
         shape = [d if isinstance(d, int) else evaluate(d, {"past": past}) for d in info.dims]
         scale = 1 / np.sqrt(shape[0]) if parameter.name in layer.weights else 1.0
         values[parameter.name] = (scale * random.standard_normal(shape)).astype(np.float32)
@@ -105,9 +122,7 @@ def off(layer: Layer, parts: int, on_actors: bool = False) -> float:
         results = run_in_threads(program, values)
     whole = rx.VirtualMachine(rx.build(rx.optimize(rx.parse(layer.text))))["main"](*values.values())
     expected = whole if isinstance(whole, tuple | list) else (whole,)
-    return max(
-        float(np.abs(a - b).max()) for a, b in zip(results, expected, strict=True)
-    )
+    return max(float(np.abs(a - b).max()) for a, b in zip(results, expected, strict=True))
 
 
 def main() -> None:

@@ -160,9 +160,7 @@ def _equal(a: dims.Dim, b: dims.Dim) -> Any:
     return Junction("and", (Nonnegative(difference), Nonnegative(-difference)))
 
 
-def _shard(
-    reader: Reader, info: TensorStructInfo, x: Tensor, *, parts: Any, axis: int
-) -> Element:
+def _shard(reader: Reader, info: TensorStructInfo, x: Tensor, *, parts: Any, axis: int) -> Element:
     """A part begins behind those before it."""
     place = axis % len(x.shape)
     extents = [of_dim((info.dims or ())[k]) for k in (0, place + 1)]

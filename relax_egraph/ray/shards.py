@@ -5,6 +5,7 @@ Collectives are those of ``ray.util.collective`` over gloo, which needs torch.
 
 import uuid
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -54,9 +55,9 @@ def run_on_actors(
         import ray
 
         group = f"shards-{uuid.uuid4().hex}"
-        device = ray.remote(num_cpus=_CPUS)(_Device)
+        device: Any = ray.remote(num_cpus=_CPUS)(_Device)
         code = ray.put(runs)
-        actors = [
+        actors: list[Any] = [
             device.remote(number, program.parts, group, code) for number in range(program.parts)
         ]
         try:
@@ -86,9 +87,7 @@ class _Device:
 
     def join(self) -> None:
         """Wait until all devices of the group are there."""
-        from ray.util import collective
-
-        collective.init_collective_group(self._parts, self._number, "gloo", self._group)
+        _collective().init_collective_group(self._parts, self._number, "gloo", self._group)
 
     def run(self, function: str, arguments: list[Array]) -> Any:
         """What the device returns, as arrays of its own."""
@@ -98,15 +97,15 @@ class _Device:
         return np.array(result)
 
     def _all_reduce(self, x: Array) -> Array:
-        from ray.util import collective
-
         total = np.array(x)
-        collective.allreduce(total, self._group)
+        _collective().allreduce(total, self._group)
         return total
 
     def _all_gather(self, x: Array, axis: int) -> Array:
-        from ray.util import collective
-
         parts = [np.empty_like(x) for _ in range(self._parts)]
-        collective.allgather(parts, np.array(x), self._group)
+        _collective().allgather(parts, np.array(x), self._group)
         return np.concatenate(parts, axis)
+
+
+def _collective() -> Any:
+    return import_module("ray.util.collective")

@@ -9,3 +9,4 @@ from relax_egraph.shards.plan import sharded as sharded
 from relax_egraph.shards.plan import stated as stated
 from relax_egraph.shards.run import built as built
 from relax_egraph.shards.run import run_in_threads as run_in_threads
+from relax_egraph.shards.simulated import simulated_seconds as simulated_seconds

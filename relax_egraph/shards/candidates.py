@@ -13,7 +13,6 @@ from relax_egraph.egraph.node import WHOLE as TUPLE
 from relax_egraph.egraph.view import Choice, ClassId, ENode, Program, View
 from relax_egraph.errors import ExtractionError
 from relax_egraph.extract.problem import Candidate, Problem, Selection
-from relax_egraph.ir.op import Op
 from relax_egraph.ir.operators import named
 from relax_egraph.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relax_egraph.shards.local import COLLECTIVES, SHARD, SPREADS, on_a_part, part_of
@@ -164,7 +163,7 @@ def problem_of(candidates: Sequence[Made], roots: Sequence[Place]) -> Problem:
 def program_of(
     view: View, candidates: Sequence[Made], selection: Selection
 ) -> tuple[View, Program]:
-    """The choices of a selection, and the view with a class more for each leaf that is kept in parts.
+    """The choices of a selection, and the view with a class more for each leaf in parts.
 
     So a weight that is gathered is another value than the one that was cut.  Raises
     `ExtractionError` if a class is needed in both ways: the tensors are of one shape then.

@@ -31,7 +31,7 @@ from relax_egraph.ir.expr import (
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.names import unused
 from relax_egraph.ir.op import Op, complete_attrs
-from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo
+from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.shards.local import (
     COLLECTIVES,
     REPLICATE,
@@ -197,22 +197,22 @@ class _Writer:
 
     def _on_a_part(self, value: Call, var: Var) -> Call:
         op = value.op
-        assert isinstance(op, Op) and isinstance(var.struct_info, TensorStructInfo)
+        assert isinstance(op, Op)
+        assert isinstance(var.struct_info, TensorStructInfo)
         infos = [a.struct_info for a in value.args]
         in_parts = [any(map(self._is_cut, _reads(a))) for a in value.args]
         attrs = complete_attrs(op, value.attrs)
         local = on_a_part(op, infos, in_parts, attrs, var.struct_info)
         if local is None:
             raise IllFormed(f"{var.name}: {op} is not known to do the same to each part")
-        args = [
-            ShapeExpr((a.values or ())[1:]) if _is_target(op, a) else self.value(a)
-            for a in value.args
-        ]
-        return Call(op, tuple(args), local.attrs, struct_info=local.result)
+        args = tuple(self._of_a_part(op, arg) for arg in value.args)
+        return Call(op, args, local.attrs, struct_info=local.result)
 
-
-def _is_target(op: Op, arg: Expr) -> bool:
-    return isinstance(arg, ShapeExpr) and op.name in TO_SHAPE
+    def _of_a_part(self, op: Op, arg: Expr) -> Any:
+        """An operand on one device; the shape of a result is that of a part."""
+        if isinstance(arg, ShapeExpr) and op.name in TO_SHAPE:
+            return ShapeExpr(arg.values[1:])
+        return self.value(arg)
 
 
 def _reads(value: Expr) -> Iterator[Var]:

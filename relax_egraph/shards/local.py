@@ -185,6 +185,7 @@ SPREADS = "broadcast_to"
 TO_SHAPE = ("reshape", "broadcast_to")
 """Operators whose second operand is the shape of the result."""
 
+
 def _repeated(
     cut: _Infos, whole: _Infos, attrs: Mapping[str, Attr], rank: int
 ) -> Mapping[str, Attr] | None:

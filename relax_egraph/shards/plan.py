@@ -6,7 +6,6 @@ from itertools import product
 
 from relax_egraph.base.parameters import (
     NAME,
-    NAMES,
     collection,
     instance,
     integer,
@@ -20,7 +19,7 @@ from relax_egraph.egraph.readback.decode import decode
 from relax_egraph.egraph.readback.fused import FusedFunctions
 from relax_egraph.egraph.view import ClassId, View
 from relax_egraph.errors import ExtractionError
-from relax_egraph.extract import HINTS, REFERENCE_PROFILE, Hints, Profile
+from relax_egraph.extract import REFERENCE_PROFILE, Hints, Profile
 from relax_egraph.extract.certificate import certify
 from relax_egraph.extract.effort import Effort
 from relax_egraph.extract.problem import OPTIMAL, Selection, computable
@@ -28,9 +27,9 @@ from relax_egraph.extract.select import select
 from relax_egraph.ir import assumptions
 from relax_egraph.ir.assumptions import assuming
 from relax_egraph.ir.block_builder import BlockBuilder
-from relax_egraph.ir.expr import Call, Constant, DataflowVar, Expr, Var, VarBinding
+from relax_egraph.ir.expr import Call, Constant, Expr, Var, VarBinding
 from relax_egraph.ir.module import MODULE, IRModule
-from relax_egraph.optimize.session import Session
+from relax_egraph.optimize.session import OPTIONS, Session, check_symbols
 from relax_egraph.shards.candidates import (
     ANY,
     PARTS,
@@ -64,10 +63,8 @@ _OPTIONS = {
     "parts": integer("a number of devices, 2 or more", 2),
     "link": instance("a Link", Link),
     "function": NAME,
-    "weights": NAMES,
-    "assume": collection("a sequence of conditions", instance("a condition in a text", str)),
-    "hints": optional(HINTS),
-    "profile": optional(instance("the Profile of a machine", Profile)),
+    "weights": collection('a sequence of names, such as ["up"]', NAME),
+    **{name: OPTIONS[name] for name in ("assume", "hints", "profile")},
 }
 
 
@@ -76,9 +73,9 @@ class ShardedPlan:
     """A function for `parts` devices, as one program of tensors with axes of parts.
 
     `module` has the function under its name.  Its results are those of the source, on every device,
-    but for those `in_parts`, which has their axes by number.  `cut_values` are the variables with an
-    axis of parts.  Of `weights` devices have parts, cut
-    before; of a cache it is the part along the axis in `caches`.
+    but for those `in_parts`, which has their axes by number.  `cut_values` are the variables with
+    an axis of parts.  Of `weights` devices have parts, cut before; of a cache it is the part along
+    the axis in `caches`.
 
     `seconds` are those of each device by the price model, before fusion;
     no plan that the rules find costs less than `bound`.  `status` is ``optimal``, or says why that
@@ -129,8 +126,10 @@ class ShardedPlan:
 
 @takes(
     **_OPTIONS,
-    caches=mapping("the numbers of results by names of parameters", integer("a number", 0)),
-    without=NAMES,
+    caches=optional(
+        mapping("numbers of results, such as {'keys': 1}", integer("a number, 0 or more", 0))
+    ),
+    without=OPTIONS["without"],
 )
 def sharded(
     module: IRModule,
@@ -149,19 +148,21 @@ def sharded(
 
     Its constants, and the parameters that `weights` names, are weights: each device keeps a part of
     a matrix, along any axis, and has to gather it to have it whole; vectors it may have whole.
-    Other parameters are given to every device, and the result is on every device.  `caches` are parameters that a result
-    replaces in the next call: ``{"keys": 1}`` says that result 1 becomes ``keys``.  They stay in
-    parts, along the axis that is cheapest, if one is proven to have equal parts.
+    Other parameters are given to every device, and the result is on every device.  `caches` are
+    parameters that a result replaces in the next call: ``{"keys": 1}`` says that result 1 becomes
+    ``keys``.  They stay in parts, along the axis that is cheapest, if one is proven to have equal
+    parts.
 
-    Operators are those of the source, each at the price of a kernel of its own on `profile`; rules
-    are those of the family ``dist``, but for those that `without` names.  What `assume` and `hints`
-    mean is what they mean to `optimize`.
+    Norms and activations are recognised first; then the rules of the family ``dist`` apply, but for
+    those that `without` names.  `assume`, `hints` and `profile` mean what they mean to `optimize`.
 
     Raises `IllFormed` if the function is no single dataflow block, ``ValueError`` for names that
     it does not have.
     """
+    session = Session(assume=assume, hints=hints, profile=profile)
+    check_symbols(module, session)
     with assuming(assumptions.parse(assume)):
-        source = source_of(module, function, Session(assume=assume, hints=hints, profile=profile))
+        source = source_of(module, function, session)
         prices = DevicePrices(profile or REFERENCE_PROFILE, hints, parts, link)
         question = _Question(source, parts, without)
         anyhow = {p.name: ANY for p in parameters(source, tuple(weights))}
@@ -204,8 +205,9 @@ def stated(
     """The seconds of a plan that is written by hand, on each device, by the prices of `sharded`.
 
     Operators of ``R.dist`` say what is cut and where is sent; a function without them is what every
-    device computes alone.  Parts of constants and of parameters that are `weights` are cut before.  Raises
-    `ExtractionError` for a plan in which an operator is not known to do the same to each part.
+    device computes alone.  Parts of constants, and of the parameters that are `weights`, are cut
+    before.  Raises `ExtractionError` for a plan in which an operator is not known to do the same to
+    each part.
     """
     with assuming(assumptions.parse(assume)):
         source = source_of(module, function, Session(assume=assume, hints=hints, profile=profile))

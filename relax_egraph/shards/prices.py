@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from relax_egraph.extract.cost import RUNTIME_CALL
 from relax_egraph.extract import Hints, PricedCall, Prices, Pricing, Profile
+from relax_egraph.extract.cost import RUNTIME_CALL
 from relax_egraph.ir.expr import Attr
 from relax_egraph.ir.kernel import Input, Kernel, Step
 from relax_egraph.ir.op import Op

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from relax_egraph.ir.expr import Call, Constant, Function, Var, VarBinding
+from relax_egraph.ir.expr import Call, Function, Var
 from relax_egraph.ir.module import IRModule
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import Shape, TensorStructInfo, shape_text
@@ -35,9 +35,9 @@ def cuts_of_parameters(module: IRModule, function: str) -> Mapping[str, tuple[in
     cuts: dict[str, tuple[int, ...]] = {}
     for op, call in _calls(module, function):
         of, axis = call.args[0] if call.args else None, call.attrs.get("axis")
-        if op == SHARD and isinstance(axis, int) and isinstance(of, Var | Constant):
-            if isinstance(of, Var) and of in _parameters(module, function):
-                cuts[of.name] = (*cuts.get(of.name, ()), axis)
+        if op == SHARD and isinstance(axis, int) and of in _parameters(module, function):
+            assert isinstance(of, Var)
+            cuts[of.name] = (*cuts.get(of.name, ()), axis)
     return cuts
 
 
@@ -52,6 +52,6 @@ def _calls(module: IRModule, function: str) -> Iterator[tuple[str, Call]]:
     assert isinstance(found, Function)
     for block in found.body.blocks:
         for binding in block.bindings:
-            if isinstance(binding, VarBinding) and isinstance(call := binding.value, Call):
-                if isinstance(call.op, Op):
-                    yield call.op.name, call
+            call = binding.value
+            if isinstance(call, Call) and isinstance(call.op, Op):
+                yield call.op.name, call

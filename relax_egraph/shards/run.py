@@ -5,7 +5,7 @@ it: they run one program, so that calls meet in order.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -31,7 +31,11 @@ def built(program: DeviceProgram) -> Executable:
 
 def own_part(device: int, parts: int) -> Packed:
     """The packed function that cuts what a device has: its part along an axis."""
-    return lambda x, axis: np.ascontiguousarray(np.split(x, parts, axis)[device])
+
+    def cut(x: Array, axis: int) -> Array:
+        return np.ascontiguousarray(np.split(x, parts, axis)[device])
+
+    return cut
 
 
 class Meeting:
@@ -44,11 +48,15 @@ class Meeting:
 
     def packed(self, device: int) -> Mapping[str, Packed]:
         """The packed functions of one device."""
-        return {
-            SHARD: own_part(device, self._parts),
-            ALL_REDUCE: lambda x: np.sum(self._exchanged(device, x), axis=0, dtype=x.dtype),
-            ALL_GATHER: lambda x, axis: np.concatenate(self._exchanged(device, x), axis),
-        }
+
+        def all_reduce(x: Array) -> Array:
+            return np.sum(self._exchanged(device, x), axis=0, dtype=x.dtype)
+
+        def all_gather(x: Array, axis: int) -> Array:
+            return np.concatenate(self._exchanged(device, x), axis)
+
+        own = own_part(device, self._parts)
+        return {SHARD: own, ALL_REDUCE: all_reduce, ALL_GATHER: all_gather}
 
     def abandon(self) -> None:
         """Wake the others with an error: a device has failed."""

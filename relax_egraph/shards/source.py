@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from relax_egraph.errors import IllFormed, UnknownFunction, known_names
+from relax_egraph.errors import IllFormed, UnknownFunction, nearest
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import call
 from relax_egraph.ir.called import called_operators
@@ -52,7 +52,7 @@ def source_of(module: IRModule, name: str, session: Session) -> Source:
     """
     if name not in dict(module.relax_functions()):
         known = [n for n, _ in module.relax_functions()]
-        raise UnknownFunction(f"no function {name!r}; {known_names(name, known)}")
+        raise UnknownFunction(f"no function {name!r}; there are {', '.join(known) or 'none'}")
     prepared = prepare(module, session).module
     if not any(op.name in (*TO_PARTS, *COLLECTIVES) for op in called_operators(prepared)):
         prepared = fold_constant(prepared)  # in a plan, parts of constants are to stay parts
@@ -97,7 +97,8 @@ def parameters(source: Source, names: Mapping[str, object] | tuple[str, ...]) ->
     known = {p.name: p for p in source.function.params}
     for name in names:
         if name not in known:
-            raise ValueError(f"no parameter is named {name!r}; {known_names(name, known)}")
+            note = nearest(name, known) or f"there are {', '.join(known) or 'none'}"
+            raise ValueError(f"no parameter is named {name!r}; {note}")
     return [known[name] for name in names]
 
 

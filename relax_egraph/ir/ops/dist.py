@@ -52,7 +52,9 @@ def all_gather(x: TensorStructInfo, *, axis: int) -> StructInfo:
         return tensor(None, x.dtype)
     rank = x.ndim - 1
     if not -rank <= axis < rank:
-        raise IllTyped(f"R.dist.all_gather of {x}: axis {axis} is outside of the result's rank {rank}")
+        raise IllTyped(
+            f"R.dist.all_gather of {x}: axis {axis} is outside of the result's rank {rank}"
+        )
     if x.dims is None:
         return tensor(None, x.dtype, rank)
     parts, *shape = x.dims
