@@ -85,12 +85,14 @@ def run_in_threads(
     first device raises that fails.
     """
     runs = executable or built(program)
+    devices = range(program.parts)
     meeting = Meeting(program.parts)
+    given = [program.arguments(device, values) for device in devices]
+    machines = [VirtualMachine(runs, packed=meeting.packed(device)) for device in devices]
 
     def run(device: int) -> Any:
         try:
-            machine = VirtualMachine(runs, packed=meeting.packed(device))
-            return machine[program.function](*program.arguments(device, values))
+            return machines[device][program.function](*given[device])
         except threading.BrokenBarrierError:
             return None
         except BaseException:
@@ -98,5 +100,5 @@ def run_in_threads(
             raise
 
     with ThreadPoolExecutor(program.parts) as pool:
-        futures = [pool.submit(run, device) for device in range(program.parts)]
+        futures = [pool.submit(run, device) for device in devices]
     return program.joined([future.result() for future in futures])

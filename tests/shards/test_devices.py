@@ -1,5 +1,6 @@
 """The program of one device: what it is given, and what all devices compute together."""
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import relax_egraph as rx
-from examples.tensor_parallel import LINK, SMALL, off, plan_of, values_for
+from examples.tensor_parallel import SMALL, off, plan_of, values_for
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.shards import device_program, run_in_threads, sharded, simulated_seconds
 from relax_egraph.shards.run import Meeting
@@ -71,7 +72,7 @@ def _product(without: tuple[str, ...] = ()) -> tuple[Any, Mapping[str, Array]]:
     return sharded(rx.parse(PRODUCT), parts=2, link=fast, weights=["w"], without=without), values
 
 
-def test_a_device_cuts_for_itself_what_all_have(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_cuts_for_itself_what_all_have() -> None:
     """A sum over parts takes columns of x, of which every device has all."""
     plan, values = _product(("matmul-by-columns", "matmul-by-rows", "all-gather-of-shards"))
     program = device_program(plan)
@@ -103,9 +104,5 @@ def test_a_meeting_is_over_where_a_device_has_left() -> None:
     meeting = Meeting(2)
     meeting.abandon()
 
-    with pytest.raises(Exception, match=""):
+    with pytest.raises(threading.BrokenBarrierError):
         meeting.packed(0)["dist.all_reduce"](np.zeros(2))
-
-
-def test_the_link_of_a_plan_is_kept() -> None:
-    assert plan_of(ENCODER, 2).link == LINK
