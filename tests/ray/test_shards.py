@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-ray = pytest.importorskip("ray", reason="needs the extra [ray]")
-pytest.importorskip("torch", reason="collectives over gloo need torch")
-
 from examples.tensor_parallel import SMALL, off, plan_of, values_for
 from relax_egraph.ray.cluster import LOCAL, connected
 from relax_egraph.ray.shards import run_on_actors
 from relax_egraph.shards import device_program
+
+ray = pytest.importorskip("ray", reason="needs the extra [ray]")
+pytest.importorskip("torch", reason="collectives over gloo need torch")
 
 ENCODER, DECODER = SMALL
 
