@@ -14,6 +14,7 @@ import numpy.typing as npt
 import relax_egraph as rx
 from examples.megatron.layers import Layer, Widths, decoder, encoder
 from relax_egraph.ir.dims import evaluate
+from relax_egraph.ir.expr import Function
 from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.shards import (
     Link,
@@ -100,7 +101,9 @@ def values_for(layer: Layer, past: int) -> dict[str, Array]:
     """Random values of the parameters of `layer`."""
     random = np.random.default_rng(0)
     values: dict[str, Array] = {}
-    for parameter in rx.parse(layer.text)["main"].params:
+    function = rx.parse(layer.text)["main"]
+    assert isinstance(function, Function)
+    for parameter in function.params:
         info = parameter.struct_info
         assert isinstance(info, TensorStructInfo)
         assert info.dims is not None

@@ -57,7 +57,7 @@ def decoder(w: Widths, past: int) -> Layer:
         **{"query": (d, d), "key": (d, g * e), "value": (d, g * e), "output": (d, d)},
         **{"gate": (d, f), "up": (d, f), "down": (f, d)},
     }
-    vectors = dict.fromkeys(("norm", "last_norm"), d)
+    vectors: dict[str, int] = {"norm": d, "last_norm": d}
     caches = f'(1, {g}, "past", {e})'
     others = {"cos": f"(1, {e})", "sin": f"(1, {e})", "keys": caches, "values": caches}
     head = _head(f"1, 1, {d}", others, matrices, vectors) + "    past = T.int64()\n"

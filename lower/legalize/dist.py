@@ -25,7 +25,11 @@ def shard(x: te.Tensor, *, parts: int, axis: int) -> te.Tensor:
 
 def replicate(x: te.Tensor, *, parts: int) -> te.Tensor:
     """Every part is the tensor."""
-    return te.compute((parts, *x.shape), lambda r, *i: x[i], "replicate")
+
+    def value(r: TirVar, *i: TirVar) -> TirExpr:
+        return x[i]
+
+    return te.compute((parts, *x.shape), value, "replicate")
 
 
 def all_gather(x: te.Tensor, *, axis: int) -> te.Tensor:
