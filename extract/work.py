@@ -203,6 +203,8 @@ WORK: Mapping[str, Work] = {
     **dict.fromkeys(("nn.rms_norm", "nn.batch_norm"), each(3)),
     **dict.fromkeys(("nn.attention", "nn.attention_bias"), _attention),
     "nn.rotary_embedding": each(3),
+    **dict.fromkeys(("dist.shard", "dist.replicate", "dist.all_gather"), none),
+    "dist.all_reduce": each_read(1),
     **dict.fromkeys(("nn.rnn", "nn.lstm", "nn.gru"), _recurrent),
     "nn.cross_entropy_with_logits": each_read(2),
     "nn.nll_loss": each_read(1),

@@ -11,6 +11,7 @@
 * rules: `rules` (``rules.load``), `optimize`
 * reasons: `explain`, `picture`, `why_not`, `gains`, `bisect`, `diff`, `replay`
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
+* several devices: `sharded`, `Link`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
 * running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
 * reports of errors: `show_versions`
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from relax_egraph.script import load_module as load_module
     from relax_egraph.script import parse as parse
     from relax_egraph.script import save_module as save_module
+    from relax_egraph.shards import Link as Link
+    from relax_egraph.shards import sharded as sharded
     from relax_egraph.tir import te as te
     from relax_egraph.tir.block_builder import BlockBuilder as BlockBuilder
     from relax_egraph.versions import show_versions as show_versions
@@ -91,6 +94,7 @@ load_lazily(
         "relax_egraph.reasons.gains": ["gains"],
         "relax_egraph.reasons.why_not": ["why_not"],
         "relax_egraph.script": ["load_module", "parse", "save_module"],
+        "relax_egraph.shards": ["Link", "sharded"],
         "relax_egraph.tir.block_builder": ["BlockBuilder"],
         "relax_egraph.versions": ["show_versions"],
         "relax_egraph.vm.exec_builder": ["ExecBuilder"],

@@ -35,8 +35,12 @@ FAMILIES = (
     *("algebra", "reductions", "fma", "linear", "convolution"),
     *("idioms", "softmax", "statistics", "norms", "masks", "attention", "grouping", "rotary"),
     *("unfold", "horizontal", "quantized", "images", "weights", "fusion"),
+    "dist",
 )
 """The families of rewrites."""
+
+ON_REQUEST = ("dist",)
+"""Those that `optimize` leaves out: plans for several devices are made of them (`shards`)."""
 
 
 def text(family: str) -> str:

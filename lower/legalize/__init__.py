@@ -15,6 +15,7 @@ from relax_egraph.lower.legalize import (
     binary,
     conv,
     create,
+    dist,
     dynamic,
     image,
     index,
@@ -80,6 +81,7 @@ _LOOPS: Mapping[str, Legalize] = {
     **loss.LEGALIZE,
     **quantize.LEGALIZE,
     **dynamic.LEGALIZE,
+    **dist.LEGALIZE,
 }
 
 LEGALIZE: Mapping[str, Legalize] = {name: widening(loops) for name, loops in _LOOPS.items()}

@@ -65,6 +65,8 @@ OPERATORS: Mapping[str, Schedule] = {
     **dict.fromkeys(("scatter_elements", "scatter_nd", "index_put", "slice_scatter"), SCATTERED),
     "reverse_sequence": SCATTERED,
     **dict.fromkeys(("nn.layer_norm", "nn.instance_norm", "nn.rms_norm"), ROWS),
+    **dict.fromkeys(("dist.shard", "dist.replicate", "dist.all_gather"), COPY),
+    "dist.all_reduce": LOOPS,
     "nn.group_norm": Schedule("generic", flops=0.1, bandwidth=0.055),
     "nn.log_softmax": Schedule("rows", flops=0.48, bandwidth=0.8),
     **dict.fromkeys(("prod", "variance", "std", "nn.cross_entropy_with_logits"), ROWS),

@@ -127,10 +127,18 @@ class _NativeDriver:
         return builtin(program.name, library, SYMBOL, handle, FASTCALL | KEYWORDS)
 
 
+_loaded: list[Library] = []
+"""Every driver that was loaded, so that none is collected before the records that it is to free.
+
+Of two threads that load the first program at once, each may load a driver.
+"""
+
+
 @cache
 def _library() -> Library:
     data = cached_object(str(driver_module(host())), host(), default_cache())
-    return load([data], [SYMBOL, FORGET])
+    _loaded.append(load([data], [SYMBOL, FORGET]))
+    return _loaded[-1]
 
 
 @cache

@@ -27,7 +27,7 @@ from relax_egraph.passes import (
 )
 from relax_egraph.passes.check_claims import check_claims_assuming
 from relax_egraph.raising.read_loops import opaque_functions, read_loops
-from relax_egraph.rules import Rules
+from relax_egraph.rules import ON_REQUEST, Rules
 
 GATHER = (convert_to_dataflow(1), merge_dataflow_blocks)
 """Bindings without effects are gathered into dataflow blocks."""
@@ -102,7 +102,8 @@ def book_for(
     prepared: IRModule, rules: Rules, without: Sequence[str] = (), fast_math: bool = False
 ) -> RuleBook:
     """The rules that blocks of a `prepared` module are saturated with."""
-    every = RuleBook.default([rules], without, fast_math, bounded=has_tolerance(prepared))
+    left_out = (*without, *ON_REQUEST)
+    every = RuleBook.default([rules], left_out, fast_math, bounded=has_tolerance(prepared))
     return every.for_operators(operators_in(prepared))
 
 

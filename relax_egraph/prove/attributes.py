@@ -96,6 +96,8 @@ def _lists(name: str, rank: int) -> Sequence[tuple[dims.Dim, ...]]:
 _COUNTS: Mapping[tuple[str, str], int] = {
     ("repeat", "repeats"): 0,
     ("nn.group_norm", "num_groups"): 1,
+    ("dist.shard", "parts"): 1,
+    ("dist.replicate", "parts"): 1,
 }
 """Attributes that are any number, and the least one."""
 

@@ -242,7 +242,10 @@ class Comparing:
     def covers(self, a: reads.Reading, b: reads.Reading) -> bool:
         """Whether `a` is read wherever `b` is: not in a sum over nothing where `b` is outside."""
         more = [e for e in a.extents if e not in b.extents]
-        return all(self.solver.holds(Nonnegative(e - 1)) for e in more)
+        if not more:
+            return True
+        with self.solver.scope([Nonnegative(e - 1) for e in b.extents]):
+            return all(self.solver.holds(Nonnegative(e - 1)) for e in more)
 
 
 def _uses(of: Sequence[reads.Reading]) -> Counter[tuple[str, frozenset[str]]]:

@@ -17,6 +17,7 @@ from relax_egraph.prove.conditions import (
     negated,
 )
 from relax_egraph.prove.digits import position_of, replaced
+from relax_egraph.prove.joining import joined
 from relax_egraph.prove.points import without_points
 from relax_egraph.prove.polynomial import Index, Polynomial, variable
 from relax_egraph.prove.solver import Solver
@@ -83,6 +84,8 @@ class Equality:
 
     def terms(self, t: Term, u: Term) -> bool:
         """Whether two terms are equal but for their coefficients."""
+        if len(t.binders) != len(u.binders):
+            t, u = joined(t), joined(u)
         if len(t.binders) != len(u.binders) or len(t.factors) != len(u.factors):
             return False
         if sorted(map(_head, t.factors)) != sorted(map(_head, u.factors)):

@@ -129,6 +129,53 @@ def all_one(choices: Choices, extents: Extents, numbers: tuple[Dim, ...]) -> boo
     return True
 
 
+def shape_of_parts(
+    choices: Choices, extents: Extents, shape: Shape, parts: Dim, axis: int
+) -> Shape:
+    """The shape of equal parts: the extent is a multiple of their number."""
+    if not 0 <= axis < len(shape):
+        raise Impossible
+    extents.divides(parts, shape[axis])
+    return (parts, *shape[:axis], dims.floordiv(shape[axis], parts), *shape[axis + 1 :])
+
+
+def axis_before_reshape(
+    choices: Choices, extents: Extents, before: Shape, after: Shape, parts: Dim, axis: int
+) -> int:
+    """An axis of equal parts, with as many elements before it as `axis` has after the reshape."""
+    if not 0 <= axis < len(after):
+        raise Impossible
+    place = choices.of(f"axis of {before} at {axis} of {after}", range(len(before)))
+    extents.divides(parts, before[place])
+    extents.divides(parts, after[axis])
+    extents.equate(dims.product(before[:place]), dims.product(after[:axis]))
+    return place
+
+
+def axis_before_broadcast(
+    choices: Choices, extents: Extents, before: Shape, after: Shape, axis: int
+) -> int:
+    """The axis that is not repeated: its extents are equal."""
+    place = axis - (len(after) - len(before))
+    if not 0 <= place < len(before):
+        raise Impossible
+    extents.equate(before[place], after[axis])
+    return place
+
+
+def is_repeated_along(
+    choices: Choices, extents: Extents, before: Shape, after: Shape, axis: int
+) -> bool:
+    """Whether a broadcast adds the axis, or repeats one of extent 1."""
+    place = axis - (len(after) - len(before))
+    if place < 0:
+        return True
+    if place >= len(before) or not choices.of(f"{before} is repeated along {axis}", (True, False)):
+        return False
+    extents.equate(before[place], 1)
+    return True
+
+
 MEANINGS: Mapping[str, Meaning] = {
     "position-on": position_on,
     "varying-axes": varying_axes,
@@ -139,6 +186,10 @@ MEANINGS: Mapping[str, Meaning] = {
     "number-of": number_of,
     "all-zero": all_zero,
     "all-one": all_one,
+    "shape-of-parts": shape_of_parts,
+    "axis-before-reshape": axis_before_reshape,
+    "axis-before-broadcast": axis_before_broadcast,
+    "is-repeated-along": is_repeated_along,
 }
 """The functions that look at whether extents are equal, or how large they are."""
 
@@ -147,6 +198,8 @@ BLIND = frozenset(
         *("inverse-of", "axes-before", "permutation-without", "axes-of-both", "units-of"),
         *("dims-of", "product-along", "shape-without", "shape-keeping", "axis-of"),
         *("layout-permuted", "layout-before", "dtype-holds"),
+        *("with-units-behind-parts", "axes-of-parts", "permutation-of-parts"),
+        "axis-before-reduction",
     )
 )
 """The functions whose value does not depend on extents."""

@@ -160,6 +160,30 @@ def _equal(a: dims.Dim, b: dims.Dim) -> Any:
     return Junction("and", (Nonnegative(difference), Nonnegative(-difference)))
 
 
+def _shard(reader: Reader, info: TensorStructInfo, x: Tensor, *, parts: Any, axis: int) -> Element:
+    """A part begins behind those before it."""
+    place = axis % len(x.shape)
+    extents = [of_dim((info.dims or ())[k]) for k in (0, place + 1)]
+
+    def at(index: Indices) -> Sum:
+        part, *inside = index
+        inside[place] = position_of([part, inside[place]], extents)
+        return x.at(inside)
+
+    return at
+
+
+def _all_gather(reader: Reader, info: TensorStructInfo, x: Tensor, *, axis: int) -> Element:
+    place = axis % (len(x.shape) - 1)
+    extents = [x.extents[k] for k in (0, place + 1)]
+
+    def at(index: Indices) -> Sum:
+        part, inside = (digit(index[place], extents, k) for k in range(2))
+        return x.at([part, *index[:place], inside, *index[place + 1 :]])
+
+    return at
+
+
 def _concat(reader: Reader, info: TensorStructInfo, tensors: Any, *, axis: int | None) -> Element:
     flat = axis is None
     place = 0 if axis is None else axis % len(tensors[0].shape)
@@ -303,6 +327,8 @@ FORMULAS: Mapping[str, Formula] = {
     "squeeze": _view,
     "nn.batch_flatten": _view,
     "broadcast_to": _broadcast_to,
+    "dist.shard": _shard,
+    "dist.all_gather": _all_gather,
     "concat": _concat,
     "stack": _stack,
     "strided_slice": _strided_slice,

@@ -84,6 +84,7 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "Budget": (Budget, {}),
     "ExecBuilder": (rx.ExecBuilder, {}),
     "IRModule": (rx.IRModule, {}),
+    "Link": (rx.Link, {"bandwidth": lambda: 1e9, "latency": lambda: 1e-6}),
     "Phase": (Phase, {"name": lambda: "clean", "rulesets": lambda: ("canon",)}),
     "Prices": (rx.Prices, {}),
     "Profile": (rx.Profile, profile),
@@ -132,6 +133,10 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "rules.prove": (rx.rules.prove, {"given": lambda: SWAP}),
     "rules.load": (rx.rules.load, {"given": lambda: SWAP}),
     "save_module": (rx.save_module, {**module, "path": lambda: "none.py"}),
+    "sharded": (
+        rx.sharded,
+        {**module, "parts": lambda: 2, "link": lambda: rx.Link(bandwidth=1e9, latency=1e-6)},
+    ),
     "te_tensor": (te_tensor, {"value": lambda: MODULE["main"]}),
     "vocabulary": (vocabulary, {}),
     "why_not": (rx.why_not, {**module, "rule": lambda: "add-zero"}),

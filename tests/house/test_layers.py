@@ -21,6 +21,7 @@ MAY_IMPORT = {
             "reasons",
             "rules",
             "script",
+            "shards",
             "tir",
             "versions",
             "vm",
@@ -35,7 +36,10 @@ MAY_IMPORT = {
         *("rules", "optimize.explanation", "optimize.sizes", "versions"),
         "lower.jit.processors",
     },
-    "ray": {"", "inference", "vm", "workers"},
+    "ray": {"", "inference", "shards", "vm", "workers"},
+    "shards": {
+        *("build", "egraph", "extract", "ir", "lower.library", "optimize", "passes", "vm"),
+    },
     "inference": {"loading", "vm"},
     "play": {
         *("", "authoring", "build", "egraph", "ir", "optimize.explanation", "reasons", "rules"),

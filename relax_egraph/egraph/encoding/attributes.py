@@ -35,6 +35,9 @@ _SETS = frozenset(
 _WITH_NEW_AXIS = frozenset(("stack", "one_hot"))
 """Operators whose axis is an axis of the result, which has one more than the operand."""
 
+_WITHOUT_PARTS = frozenset(("dist.all_gather",))
+"""Operators whose axis is an axis of the result, which lacks the axis of parts."""
+
 _OPERAND: Mapping[str, int] = {"grad.take_backward": 1}
 """The number of the operand whose axes are meant, if it is not the first one."""
 
@@ -96,6 +99,8 @@ def _axes(op: Op, name: str, value: Attr, first: TensorStructInfo) -> Attr:
         rank += len(_ints(value))
     elif op.name in _WITH_NEW_AXIS:
         rank += 1
+    elif op.name in _WITHOUT_PARTS:
+        rank -= 1
     match value:
         case None if op.name == "squeeze":
             return unit_axes(first.dims)

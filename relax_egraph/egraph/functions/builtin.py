@@ -177,6 +177,72 @@ def position_on(position: Dim, extent: Dim) -> Dim | None:
     return None
 
 
+# --- parts on devices --------------------------------------------------------------------
+
+
+@engine_function
+def shape_of_parts(shape: Shape, parts: int, axis: int) -> Shape | None:
+    """The shape of equal parts of a tensor along an axis, if the extent is proven to have such."""
+    if not _are_axes((axis,), shape) or parts < 1 or not dims.divides(parts, shape[axis]):
+        return None
+    return (parts, *shape[:axis], dims.floordiv(shape[axis], parts), *shape[axis + 1 :])
+
+
+@engine_function
+def with_units_behind_parts(shape: Shape, whole: Shape) -> Shape | None:
+    """A shape of parts, with extents of 1 behind the first axis up to the rank of another."""
+    added = len(whole) - len(shape)
+    return (*shape[:1], *(1,) * added, *shape[1:]) if shape and added >= 0 else None
+
+
+@engine_function
+def axes_of_parts(axes: Axes) -> Axes:
+    """The axes of a tensor, in a tensor of parts of it."""
+    return tuple(a + 1 for a in axes)
+
+
+@engine_function
+def permutation_of_parts(permutation: Axes) -> Axes:
+    """The permutation of parts that permutes each of them."""
+    return (0, *(a + 1 for a in permutation))
+
+
+@engine_function
+def axis_before_reshape(before: Shape, after: Shape, parts: int, axis: int) -> int | None:
+    """The axis whose equal parts become those along `axis` of the reshaped tensor."""
+    if not _are_axes((axis,), after) or not dims.divides(parts, after[axis]):
+        return None
+    outer = dims.product(after[:axis])
+    for k, extent in enumerate(before):
+        if dims.divides(parts, extent) and dims.equal(dims.product(before[:k]), outer):
+            return k
+    return None
+
+
+@engine_function
+def axis_before_reduction(axes: Axes, axis: int) -> int | None:
+    """The axis that becomes `axis` when `axes`, in ascending order, are dropped."""
+    if list(axes) != sorted(set(axes)) or min((axis, *axes)) < 0:
+        return None
+    for dropped in axes:
+        axis += dropped <= axis
+    return axis
+
+
+@engine_function
+def axis_before_broadcast(before: Shape, after: Shape, axis: int) -> int | None:
+    """The axis of a tensor that becomes `axis` when it is broadcast, if it varies along that."""
+    place = axis - (len(after) - len(before))
+    return place if 0 <= place < len(before) and before[place] == after[axis] != 1 else None
+
+
+@engine_function
+def is_repeated_along(before: Shape, after: Shape, axis: int) -> bool:
+    """Whether a tensor, broadcast, repeats itself along `axis`."""
+    place = axis - (len(after) - len(before))
+    return place < 0 or (place < len(before) and before[place] == 1)
+
+
 # --- layouts and dtypes ------------------------------------------------------------------
 
 _ORDERS = (

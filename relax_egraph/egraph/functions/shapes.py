@@ -25,6 +25,7 @@ KEEPS_SHAPE = frozenset(
 
 SHAPED = (
     *("matmul", "expand_dims", "squeeze", "flatten"),
+    *("dist.shard", "dist.replicate", "dist.all_gather", "dist.all_reduce"),
     *("sum", "mean", "max", "min", "prod", "variance", "std"),
 )
 """Operators on tensors; their shapes do not depend on dtypes."""

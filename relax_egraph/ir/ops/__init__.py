@@ -9,6 +9,7 @@ from relax_egraph.ir.ops import closure as closure
 from relax_egraph.ir.ops import conv as conv
 from relax_egraph.ir.ops import create as create
 from relax_egraph.ir.ops import diagonal as diagonal
+from relax_egraph.ir.ops import dist as dist
 from relax_egraph.ir.ops import dynamic as dynamic
 from relax_egraph.ir.ops import effects as effects
 from relax_egraph.ir.ops import gradient as gradient

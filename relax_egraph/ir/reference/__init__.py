@@ -16,6 +16,7 @@ from relax_egraph.ir.reference import (
     binary,
     conv,
     create,
+    dist,
     dynamic,
     gradient,
     image,
@@ -72,6 +73,7 @@ REFERENCE: Mapping[str, Reference] = {
     **reinterpret.REFERENCE,
     **gradient.REFERENCE,
     **vision.REFERENCE,
+    **dist.REFERENCE,
     **suppression.REFERENCE,
 }
 """The references of built-in operators.

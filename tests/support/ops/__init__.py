@@ -8,6 +8,7 @@ from tests.support.ops import (
     binary,
     conv,
     create,
+    dist,
     dynamic,
     gradient,
     image,
@@ -63,5 +64,6 @@ SAMPLERS: Mapping[str, Sampler] = {
     **reinterpret.SAMPLERS,
     **gradient.SAMPLERS,
     **vision.SAMPLERS,
+    **dist.SAMPLERS,
 }
 """The sampler of each operator: it draws instances that the operator accepts."""
