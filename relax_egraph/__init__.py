@@ -11,7 +11,7 @@
 * rules: `rules` (``rules.load``), `optimize`
 * reasons: `explain`, `picture`, `why_not`, `gains`, `bisect`, `diff`, `replay`
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
-* several devices: `sharded`, `Link`
+* several devices and machines: `sharded`, `Link`, `ray`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
 * running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
 * reports of errors: `show_versions`

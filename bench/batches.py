@@ -1,0 +1,217 @@
+"""``python -m bench.batches``: tables through models by Ray, beside onnxruntime in the same way.
+
+Rows a second by one and by two actors, and the memory of the actors, on this machine.  The rows are
+drawn once and lie in Ray's memory; results are compared before times.  Needs ``.[bench,ray]``.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+
+import click
+import numpy as np
+import onnxruntime
+import ray.data
+from rich.table import Table
+
+import relax_egraph as rx
+from bench import transformer
+from bench.onnx_writer import onnx_model
+from bench.output import console
+from bench.program import Array
+from bench.resnet import resnet
+from examples.digits.model import Digits, build_model
+from relax_egraph.ir import symbol
+from relax_egraph.ray.cluster import LOCAL, connected
+
+TOLERANCE = 1e-4
+"""The largest accepted difference of results, relative to the largest magnitude."""
+
+BLOCKS = 16
+"""The blocks of a table, which Ray hands out."""
+
+MANY = 8
+"""The actors whose memory is compared with that of one."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, how many rows are drawn for it, and how many are in a batch."""
+
+    name: str
+    make: Callable[[], rx.IRModule]
+    row: tuple[int, ...]
+    rows: int
+    batch: int
+
+
+SUBJECTS = (
+    Subject("digits", lambda: build_model(Digits.load().weights), (64,), 400_000, 1024),
+    Subject(
+        "encoder, 2 layers, width 256, 64 tokens",
+        lambda: transformer.encoder(transformer.Sizes(2, hidden=256, heads=4, inner=1024)),
+        (64, 256),
+        2_000,
+        16,
+    ),
+    Subject("ResNet-50", lambda: resnet(symbol("n")), (3, 224, 224), 64, 4),
+)
+
+
+class Session:
+    """An actor with a session of onnxruntime."""
+
+    def __init__(self, path: str) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(
+            path, options, providers=["CPUExecutionProvider"]
+        )
+        (self._input,) = (declared.name for declared in self._session.get_inputs())
+
+    def __call__(self, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """The results for a batch, with its keys."""
+        (result,) = self._session.run(None, {self._input: batch["x"]})
+        return {"id": batch["id"], "output_0": result}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of all actors together, at most: proportional shares of pages, and private pages."""
+
+    shares: int
+    resident: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run took, the memory of its actors, and the results in the order of keys."""
+
+    rows_a_second: float
+    memory: Memory
+    results: Array
+
+
+def measured(dataset: "ray.data.Dataset") -> Outcome:
+    """Run `dataset` to its end; its time begins when its actors have answered for one batch."""
+    samples: list[Memory] = []
+    ended = Event()
+
+    def sample() -> None:
+        while not ended.wait(0.2):
+            samples.append(_memory())
+
+    watch = Thread(target=sample)
+    watch.start()
+    try:
+        batches: list[Mapping[str, Array]] = []
+        begin = 0.0
+        for batch in dataset.iter_batches(batch_size=None, batch_format="numpy"):
+            begin = begin or time.perf_counter()
+            batches.append(batch)
+        seconds = time.perf_counter() - begin
+    finally:
+        ended.set()
+        watch.join()
+    keys = np.concatenate([batch["id"] for batch in batches])
+    results = np.concatenate([batch["output_0"] for batch in batches])[np.argsort(keys)]
+    timed = len(keys) - len(batches[0]["id"])
+    return Outcome(timed / seconds, max(samples, key=lambda m: m.shares), results)
+
+
+def _memory() -> Memory:
+    """The memory of the processes of actors that map batches."""
+    shares = resident = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):
+            if not (process / "cmdline").read_bytes().startswith(b"ray::MapWorker"):
+                continue
+            lines = (process / "smaps_rollup").read_text().splitlines()[1:]
+            of = {name: int(rest.split()[0]) * 1024 for name, rest in map(_parted, lines)}
+            shares, resident = shares + of["Pss"], resident + of["Rss"]
+    return Memory(shares, resident)
+
+
+def _parted(line: str) -> tuple[str, str]:
+    name, _, rest = line.partition(":")
+    return name, rest
+
+
+def rows_of(subject: Subject) -> "ray.data.Dataset":
+    """The table of `subject`, in Ray's memory."""
+
+    def drawn(batch: Mapping[str, Array]) -> dict[str, Array]:
+        random = np.random.default_rng(int(batch["id"][0]))
+        x = random.standard_normal((len(batch["id"]), *subject.row), np.float32)
+        return {"id": batch["id"], "x": x}
+
+    keys = ray.data.range(subject.rows, override_num_blocks=BLOCKS)
+    return keys.map_batches(drawn, batch_size=None).materialize()
+
+
+def runs(subject: Subject, folder: Path) -> Iterator[tuple[str, int, Outcome]]:
+    """Both systems on one and on two actors, in turns, and ours on `MANY`."""
+    module = subject.make()
+    saved, written = folder / "model.rxe", folder / "model.onnx"
+    rx.build(rx.optimize(module)).save(saved)
+    written.write_bytes(onnx_model(module).SerializeToString())
+    table = rows_of(subject)
+
+    def ours(actors: int) -> "ray.data.Dataset":
+        return rx.ray.map_batches(table, saved, batch_size=subject.batch, actors=actors)
+
+    def theirs(actors: int) -> "ray.data.Dataset":
+        return table.map_batches(
+            Session,
+            fn_constructor_args=(str(written),),
+            batch_size=subject.batch,
+            batch_format="numpy",
+            zero_copy_batch=True,
+            compute=ray.data.ActorPoolStrategy(size=actors),
+            num_cpus=1,
+        )
+
+    for actors in (1, 2):
+        yield "relax-egraph", actors, measured(ours(actors))
+        yield "onnxruntime", actors, measured(theirs(actors))
+    yield "relax-egraph", MANY, measured(ours(MANY))
+
+
+def table_of(subject: Subject, found: Iterable[tuple[str, int, Outcome]]) -> Table:
+    """The rows of one model; raises ``AssertionError`` where systems disagree."""
+    table = Table(title=subject.name)
+    for column in ("system", "actors", "rows/s", "MB an actor, resident", "MB of all, shares"):
+        table.add_column(column, justify="right" if table.columns else "left")
+    expected: Array | None = None
+    for system, actors, outcome in found:
+        expected = outcome.results if expected is None else expected
+        error = np.abs(outcome.results - expected).max() / np.abs(expected).max()
+        assert error < TOLERANCE, (system, actors, error)
+        table.add_row(
+            system,
+            str(actors),
+            f"{outcome.rows_a_second:,.0f}",
+            f"{outcome.memory.resident / actors / 1e6:.0f}",
+            f"{outcome.memory.shares / 1e6:.0f}",
+        )
+    return table
+
+
+@click.command
+@click.option("--only", default="", metavar="WORD", help="Models with it in their name.")
+def main(only: str) -> None:
+    """Measure tables through models."""
+    out = console()
+    with connected(LOCAL, num_cpus=MANY + 2), TemporaryDirectory() as folder:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        for subject in SUBJECTS:
+            if only in subject.name:
+                out.print(table_of(subject, runs(subject, Path(folder))))
+
+
+if __name__ == "__main__":
+    main()
