@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
+from relax_egraph.base.forks import free_in_forks
 from relax_egraph.base.sources import digest_of_code
 from relax_egraph.errors import RelaxEgraphError
 from relax_egraph.workers.executor import Executor
@@ -41,7 +42,7 @@ class RayPool(Executor):
         self.size = _WAITING * max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._closed = False
         self._refs = set[Any]()
-        self._changing = Lock()
+        self._changing = free_in_forks(Lock())
         # Within a list Ray passes the reference: only a process that begins fetches the call.
         self._begin = [ray.put(pickle.dumps(begin, protocol=5))]
         self._name = uuid4().hex

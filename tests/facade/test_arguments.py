@@ -12,6 +12,7 @@ from dataclasses import fields
 from functools import cache, partial
 from math import inf, nan
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,10 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "show_versions": (rx.show_versions, {}),
     "register_func": (rx.register_func, {"name": lambda: "f"}),
     "replay": (rx.replay, {"trace": trace}),
+    "ray.map_batches": (
+        rx.ray.map_batches,
+        {"dataset": lambda: SimpleNamespace(map_batches=None), "path": lambda: TABLE},
+    ),
     "rules.check": (rx.rules.check, {"given": lambda: SWAP}),
     "rules.prove": (rx.rules.prove, {"given": lambda: SWAP}),
     "rules.load": (rx.rules.load, {"given": lambda: SWAP}),
