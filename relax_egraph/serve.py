@@ -1,0 +1,51 @@
+"""Saved models over HTTP, by KServe's V2 protocol: ``rx.serve``.
+
+    serve.run(rx.serve.deployment("model.rxe"))            # with Ray Serve, on a cluster
+    uvicorn.run(rx.serve.application("model.rxe"))         # in this process
+    relax-egraph serve model.rxe                           # on this machine, with one command
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from relax_egraph.base.parameters import COUNT, NAME, PATH, instance, optional, takes
+from relax_egraph.ray.serving import deployment as deployment
+from relax_egraph.server.limits import Limits as Limits
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+_PACKAGES = ("starlette", "uvicorn", "prometheus_client")
+
+
+@takes(
+    path=PATH,
+    function=NAME,
+    num_threads=optional(COUNT),
+    limits=instance("an rx.serve.Limits", Limits),
+)
+def application(
+    path: str | Path,
+    function: str = "main",
+    *,
+    num_threads: int | None = None,
+    limits: Limits = Limits(),  # noqa: B008  (frozen)
+) -> "Starlette":
+    """The ASGI application that serves `function` of the saved model at `path`.
+
+    Its kernels run on `num_threads` threads, by default all.  Raises ``ImportError`` without the
+    packages of ``relax-egraph[serve]``, `ExecutableError` for a damaged file, `UnknownFunction`.
+    """
+    require_packages("rx.serve.application")
+    from relax_egraph.server.app import application as application_of
+    from relax_egraph.server.start import server_of
+
+    return application_of(server_of(path, function, num_threads, limits))
+
+
+def require_packages(who: str) -> None:
+    """Raise ``ImportError`` with the remedy if what a server needs is not there; `who` needs it."""
+    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
+        needed = f"{who} needs the packages {', '.join(missing)}"
+        raise ImportError(f"{needed}: pip install 'relax-egraph[serve]'")
