@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,7 +105,9 @@ def malformed(model: Model) -> dict[str, bytes]:
         "another name": http_request(path, good.replace(b'"' + name + b'"', b'"stranger"')),
         "another datatype": http_request(path, good.replace(b'"FP32"', b'"FP64"')),
         "a shape of -1": http_request(path, good.replace(b'"shape": [', b'"shape": [-1, ')),
-        "a shape of 10^30": http_request(path, good.replace(b'"shape": [', b'"shape": [1' + b"0" * 30 + b", ")),
+        "a shape of 10^30": http_request(
+            path, good.replace(b'"shape": [', b'"shape": [1' + b"0" * 30 + b", ")
+        ),
         "a text as data": http_request(path, good.replace(b'"data": [', b'"data": ["a", ')),
         "bytes that are not there": http_request(
             path, b"{}", {"inference-header-content-length": "9999"}
@@ -175,7 +177,7 @@ async def load(address: str, model: Model, clients: int, seconds: float) -> Coun
 
 
 @contextmanager
-def server(model: Path, options: Sequence[str]) -> Iterator[str]:
+def server(model: Path, options: Sequence[str]) -> Generator[str]:
     """The address of a server of `model` in a process."""
     command = [sys.executable, "-m", "relax_egraph", "serve", str(model), *options]
     if "--port" not in options:

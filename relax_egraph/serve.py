@@ -1,8 +1,10 @@
 """Saved models over HTTP, by KServe's V2 protocol: ``rx.serve``.
 
-    serve.run(rx.serve.deployment("model.rxe"))            # with Ray Serve, on a cluster
-    uvicorn.run(rx.serve.application("model.rxe"))         # in this process
-    relax-egraph serve model.rxe                           # on this machine, with one command
+* `deployment`: an application of Ray Serve, ``serve.run(rx.serve.deployment("model.rxe"))``
+* `application`: an ASGI application, ``uvicorn.run(rx.serve.application("model.rxe"))``
+* `Limits`: what a server takes on
+
+``relax-egraph serve model.rxe`` runs either with one command.
 """
 
 from importlib.util import find_spec

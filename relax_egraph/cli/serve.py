@@ -153,18 +153,18 @@ def _with_ray(
 def _greeting(address: str, model: "Model") -> str:
     """The address, and a request that can be sent to it."""
     at = f"{address}/v2/models/{model.name}"
+    shapes = [[e if isinstance(e, int) else 1 for e in tensor.shape] for tensor in model.inputs]
+    if sum(map(prod, shapes)) > _MOST_SHOWN:
+        return f"{at}\ncurl {at}\nends with Ctrl-C"
     inputs = [
         {
             "name": tensor.name,
             "datatype": _datatype(tensor.dtype),
-            "shape": [e if isinstance(e, int) else 1 for e in tensor.shape],
+            "shape": shape,
+            "data": [tensor.dtype != "bool" and 0] * prod(shape),
         }
-        for tensor in model.inputs
+        for tensor, shape in zip(model.inputs, shapes, strict=True)
     ]
-    if sum(prod(entry["shape"]) for entry in inputs) > _MOST_SHOWN:
-        return f"{at}\ncurl {at}\nends with Ctrl-C"
-    for tensor, entry in zip(model.inputs, inputs, strict=True):
-        entry["data"] = [False if tensor.dtype == "bool" else 0] * prod(entry["shape"])
     body = json.dumps({"inputs": inputs}, separators=(",", ":"))
     return f"{at}\ncurl {at}/infer -d {shlex.quote(body)}\nends with Ctrl-C"
 

@@ -1,5 +1,6 @@
 """A saved model as an application of Ray Serve."""
 
+import logging
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from relax_egraph.base.parameters import COUNT, NAME, PATH, instance, optional, takes
+from relax_egraph.base.parameters import COUNT, NAME, PATH, instance, takes
 from relax_egraph.ray.cluster import require_ray
 from relax_egraph.server.limits import Limits
 
@@ -76,11 +77,13 @@ def served(application: "Application", host: str, port: int) -> Generator[Event]
     from relax_egraph.server.listening import bound
 
     bound(host, port).close()
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
     ended = Event()
-    handlers = {
-        number: signal.signal(number, lambda *_: ended.set())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+
+    def end(*_: object) -> None:
+        ended.set()
+
+    handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         serve.start(http_options={"host": host, "port": port}, logging_config=_LOG)
         serve.run(application, logging_config=_LOG)
@@ -103,7 +106,7 @@ class Replica:
         labels = {"replica": self._context.replica_tag}
         self._server = server_of(path, function, num_threads, limits, labels)
 
-    def __serve_build_asgi_app__(self) -> Any:  # noqa: N807  (a name of Ray Serve's)
+    def __serve_build_asgi_app__(self) -> Any:
         """The ASGI application; Ray Serve asks for it."""
         from relax_egraph.server.app import application
 

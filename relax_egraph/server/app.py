@@ -34,7 +34,7 @@ from relax_egraph.server.rows import are_independent
 LOG = logging.getLogger(__name__)
 
 _JSON_LENGTH = "Inference-Header-Content-Length"
-_ROWS_WITHOUT_STEPS = 64
+_ROWS_WITHOUT_BOUNDS = 64
 _MOST_DROPPED = 4
 """How much of a body that is too large is read, in limits."""
 
@@ -48,9 +48,9 @@ class Server:
         self.model = model
         self.limits = limits
         self.joined = model.batch is not None and limits.max_batch != 1 and are_independent(model)
-        most = limits.max_batch or (model.steps[-1] if model.steps else _ROWS_WITHOUT_STEPS)
+        most = limits.max_batch or (model.bounds[-1] if model.bounds else _ROWS_WITHOUT_BOUNDS)
         self.metrics = Metrics(
-            {"model": model.name, **labels}, model.steps, lambda: len(self._batcher)
+            {"model": model.name, **labels}, model.bounds, lambda: len(self._batcher)
         )
         self._batcher = Batcher(
             model, most if self.joined else 1, limits.max_wait, self.metrics.ran
@@ -66,7 +66,9 @@ class Server:
             response = _error(refusal.status, str(refusal))
         except Exception:
             LOG.exception("%s: a request failed", self.model.name)
-            response = _error(HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed; its log has why")
+            response = _error(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed; its log has why"
+            )
         self.metrics.answered(response.status_code, time.perf_counter() - start)
         return response
 
@@ -100,8 +102,11 @@ class Server:
         return Response(content, headers=headers, media_type="application/octet-stream")
 
     async def _body(self, http: HttpRequest) -> bytes:
-        """The body.  One that is too large is read on for a while, and dropped: else the client,
-        which still sends, would lose the connection before it reads why."""
+        """The body.
+
+        One that is too large is read on for a while, and dropped: else the client, which still
+        sends, would lose the connection before it reads why.
+        """
         most = self.limits.max_body
         encoding = http.headers.get("Content-Encoding", "identity")
         if encoding != "identity":
@@ -145,9 +150,7 @@ async def _own_counts(server: Server) -> bytes:
     return server.metrics.text()
 
 
-def application(
-    server: Server, counts: Callable[[], Awaitable[bytes]] | None = None
-) -> Starlette:
+def application(server: Server, counts: Callable[[], Awaitable[bytes]] | None = None) -> Starlette:
     """The ASGI application that serves `server`'s model by the V2 protocol.
 
     `counts` is the text of ``/metrics``, by default what `server` counted.
@@ -214,6 +217,8 @@ async def _http_problem(http: HttpRequest, problem: Exception) -> Response:
         HTTPStatus.NOT_FOUND: f"there is nothing at {path!r}; addresses begin with /v2/models",
         HTTPStatus.METHOD_NOT_ALLOWED: f"{path!r} does not take {http.method[:20]!r}",
     }
-    response = _error(problem.status_code, said.get(HTTPStatus(problem.status_code), problem.detail))
+    response = _error(
+        problem.status_code, said.get(HTTPStatus(problem.status_code), problem.detail)
+    )
     response.headers.update(problem.headers or {})
     return response

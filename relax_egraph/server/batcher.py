@@ -127,7 +127,7 @@ class Batcher:
 
     def _outcome(self, *inputs: Arrays) -> Arrays | Exception:
         try:
-            return self._run(joined(inputs) if len(inputs) > 1 else inputs[0])
+            return self._run(joined(inputs))
         except Exception as error:
             return error
 

@@ -22,9 +22,9 @@ def bound(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_CONNECTIONS_WAITING)
     except OSError as error:
-        local = error.errno is None or error.errno < 0  # a name that is not resolved
-        reason = error.strerror if local else os.strerror(error.errno)
-        raise OSError(error.errno, f"cannot listen at port {port} of {host}: {reason}") from None
+        code = error.errno or 0
+        reason = os.strerror(code) if code > 0 else error.strerror  # < 0: of a host's name
+        raise OSError(code, f"cannot listen at port {port} of {host}: {reason}") from None
 
 
 def address_of(listening: socket.socket) -> str:
@@ -46,11 +46,15 @@ def listen(app: Any, listening: socket.socket) -> None:
         uvicorn.Server(config).run(sockets=[listening])
 
 
+def _ignore(*_: object) -> None:
+    """A signal has done its work."""
+
+
 @contextmanager
 def _quiet(*signals: signal.Signals) -> Generator[None]:
     """Ignore what uvicorn, when it has ended, raises of the signal that ended it."""
     handlers: dict[signal.Signals, Callable[..., Any] | int | None] = {
-        number: signal.signal(number, lambda *_: None) for number in signals
+        number: signal.signal(number, _ignore) for number in signals
     }
     try:
         yield

@@ -19,7 +19,7 @@ class Metrics:
     """Counts of inference requests and batches, in a registry of their own, with `labels`."""
 
     def __init__(
-        self, labels: Mapping[str, str], steps: Sequence[int], waiting: Callable[[], int]
+        self, labels: Mapping[str, str], bounds: Sequence[int], waiting: Callable[[], int]
     ) -> None:
         self._registry = CollectorRegistry()
         self._requests = self._counter("requests", "Inference requests, by status.", labels, "code")
@@ -29,8 +29,8 @@ class Metrics:
         self._seconds = self._histogram(
             "request_seconds", "Seconds from a request to its answer.", labels, _SECONDS
         )
-        bounds = sorted({*_ROWS, *steps})
-        self._rows = self._histogram("batch_rows", "Rows of a batch.", labels, bounds)
+        sizes = sorted({*_ROWS, *bounds})
+        self._rows = self._histogram("batch_rows", "Rows of a batch.", labels, sizes)
         self._run = self._histogram("batch_seconds", "Seconds of a batch.", labels, _SECONDS)
         queue = Gauge(
             "relax_egraph_waiting",
@@ -47,10 +47,10 @@ class Metrics:
         return counter if free else counter.labels(**labels)
 
     def _histogram(
-        self, name: str, text: str, labels: Mapping[str, str], bounds: Sequence[float]
+        self, name: str, text: str, labels: Mapping[str, str], buckets: Sequence[float]
     ) -> Histogram:
         made = Histogram(
-            f"relax_egraph_{name}", text, [*labels], buckets=bounds, registry=self._registry
+            f"relax_egraph_{name}", text, [*labels], buckets=buckets, registry=self._registry
         )
         return made.labels(**labels)
 

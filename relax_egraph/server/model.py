@@ -57,8 +57,8 @@ class Model(Protocol):
         ...
 
     @property
-    def steps(self) -> Sequence[int]:
-        """The upper ends of the ranges of `batch` that have a plan of their own, ascending."""
+    def bounds(self) -> Sequence[int]:
+        """The sizes of `batch` at which the plan changes: each the largest of a plan, ascending."""
         ...
 
     def __call__(self, inputs: Arrays, /) -> Arrays:
@@ -79,4 +79,7 @@ def rows_of(inputs: Arrays) -> int | None:
 
 def joined(parts: Sequence[Arrays]) -> Arrays:
     """The rows of several calls as one call."""
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    first, *others = parts
+    if not others:
+        return first
+    return {name: np.concatenate([part[name] for part in parts]) for name in first}

@@ -35,9 +35,11 @@ def request_of(body: bytes, json_length: str | None, model: Model) -> Request:
         data = json.loads(head)
     except RecursionError:
         raise bad("the JSON of the request has too many lists within lists") from None
-    except ValueError as error:
-        problem = f"{error.reason} at byte {error.start}" if _is_encoding(error) else error
+    except UnicodeDecodeError as error:
+        problem = f"{error.reason} at byte {error.start}"
         raise bad(f"the request is no JSON: {problem}") from None
+    except ValueError as error:
+        raise bad(f"the request is no JSON: {error}") from None
     if not isinstance(data, dict):
         raise bad('the request needs to be an object with "inputs"')
     request = cast(dict[str, Any], data)
@@ -57,10 +59,6 @@ def request_of(body: bytes, json_length: str | None, model: Model) -> Request:
         raise bad(f"behind the inputs there are {len(tail)} bytes that belong to none")
     _check_symbols(inputs, model)
     return Request(identity, inputs, _outputs(request, model))
-
-
-def _is_encoding(error: ValueError) -> bool:
-    return isinstance(error, UnicodeDecodeError)
 
 
 def _parts(body: bytes, json_length: str | None) -> tuple[bytes, memoryview]:
@@ -154,7 +152,9 @@ _WORDS = {str: "a text", list: "a list", dict: "an object", bool: "true or false
 _NEEDED: Any = object()
 
 
-def _member(entry: Mapping[str, Any], name: str, kind: type, where: str, default: Any = _NEEDED) -> Any:
+def _member(
+    entry: Mapping[str, Any], name: str, kind: type, where: str, default: Any = _NEEDED
+) -> Any:
     """Member `name`; one that is null is not there."""
     value = entry.get(name)
     if value is None and default is not _NEEDED:

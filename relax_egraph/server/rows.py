@@ -6,7 +6,6 @@ others, and the same values at other places and in a batch of another size.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 

@@ -35,7 +35,7 @@ def from_json(data: Sequence[object], dtype: str, shape: tuple[int, ...], where:
     size = prod(shape)
     cut_off = not size and extents == shape[: len(extents)]  # lists end where one is empty
     if extents not in (shape, (size,)) and not cut_off:
-        found = list(extents) if len(extents) > 1 else f"{extents[0]} elements"
+        found = list(extents) if len(extents) > 1 else f"{len(data)} elements"
         raise bad(f"{where}: data has {found}; shape {list(shape)} needs {size} elements")
     kinds = set(map(type, elements))
     if is_float(dtype) and str in kinds and kinds <= {int, float, str}:

@@ -109,7 +109,9 @@ def test_a_request_in_json_is_answered_in_json(path: str) -> None:
 def test_a_request_in_bytes_is_answered_in_bytes() -> None:
     entry = {**SIMPLE, "parameters": {"binary_data_size": 8}}
     del entry["data"]
-    head = json.dumps({"inputs": [entry], "outputs": [{"name": "y", "parameters": {"binary_data": True}}]})
+    head = json.dumps(
+        {"inputs": [entry], "outputs": [{"name": "y", "parameters": {"binary_data": True}}]}
+    )
     data = np.array([1, 2], "<f4").tobytes()
 
     reply = asked(INFER, head.encode() + data, {"Inference-Header-Content-Length": str(len(head))})

@@ -15,8 +15,11 @@ from relax_egraph.server.model import Array, Arrays
 from tests.support.served import FakeModel, doubled, rows
 
 
+def ignore(rows: int, seconds: float) -> None: ...
+
+
 def batcher(model: FakeModel, most: int = 8, max_wait: float = 0.001) -> Batcher:
-    return Batcher(model, most, max_wait, lambda *_: None)
+    return Batcher(model, most, max_wait, ignore)
 
 
 async def together(calls: Batcher, inputs: Sequence[Array]) -> list[Any]:

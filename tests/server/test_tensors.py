@@ -21,7 +21,7 @@ SHAPES = npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 def arrays(draw: st.DrawFn) -> Array:
     """Any bits of any dtype; one NaN, as JSON has no others."""
     dtype, shape = np.dtype(draw(st.sampled_from(DTYPES))), draw(SHAPES)
-    if dtype == bool:
+    if dtype.name == "bool":
         return draw(npst.arrays(bool, shape))
     array = draw(npst.arrays(f"u{dtype.itemsize}", shape)).view(dtype)
     return np.where(array != array, np.nan, array).astype(dtype)

@@ -33,7 +33,7 @@ class FakeModel:
     inputs: Sequence[Input] = (Input("x", "float32", ("n", 2)),)
     outputs: Sequence[Input] = (Input("y", "float32", ("n", 2)),)
     batch: str | None = "n"
-    steps: Sequence[int] = (1, 4, 8)
+    bounds: Sequence[int] = (1, 4, 8)
     name: str = "fake"
     calls: list[int] = field(default_factory=list[int])
 
