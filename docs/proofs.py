@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.progress import track
@@ -82,15 +83,25 @@ def ledger_text(rows: Iterable[Mapping[str, Any]]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
+def cost(verdicts: Sequence[Verdict]) -> str:
+    """What the proofs took when they were made, in CPU seconds."""
+    seconds = [v.seconds for v in verdicts]
+    worst = max(verdicts, key=lambda v: v.seconds)
+    proven = sum(v.status == "proven" for v in verdicts)
+    return (
+        f"{proven} of {len(verdicts)} rules proven; CPU seconds: {sum(seconds):.0f}, a rule "
+        f"{median(seconds):.2f} (median), {worst.seconds:.1f} (`{worst.rule.name}`)"
+    )
+
+
 def main() -> None:
     """Prove every rule; proofs in the cache are not made again."""
     rules = sorted(equating(BOOK), key=lambda rule: (rule.ruleset, rule.name))
-    rows = [
-        row(certificate(rule, BOOK).verdict, stated(rule, BOOK))
-        for rule in track(rules, "proving rules")
-    ]
+    verdicts = [certificate(rule, BOOK).verdict for rule in track(rules, "proving rules")]
+    rows = [row(v, stated(rule, BOOK)) for v, rule in zip(verdicts, rules, strict=True)]
     LEDGER.write_text(ledger_text(rows), "utf-8")
     PAGE.write_text(page(rows), "utf-8")
+    print(cost(verdicts))
 
 
 if __name__ == "__main__":

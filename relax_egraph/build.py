@@ -33,9 +33,13 @@ from relax_egraph.lower.runtime.driver_link import driver
 from relax_egraph.lower.schedule_calls import promises_in
 from relax_egraph.lower.vm_codegen import codegen
 from relax_egraph.lower.work import work_of
+from relax_egraph.passes.dispatch import bounds_of
 from relax_egraph.tir.stmt import PrimFunc
 from relax_egraph.vm.executable import Executable
-from relax_egraph.vm.promises import KEY, promises_text
+from relax_egraph.vm.interfaces import KEY as INTERFACES
+from relax_egraph.vm.interfaces import Interface, interfaces_text
+from relax_egraph.vm.promises import KEY as PROMISES
+from relax_egraph.vm.promises import promises_text
 
 LOG = logging.getLogger(__name__)
 
@@ -70,6 +74,11 @@ def build(
     chosen = list(dict.fromkeys(map(processor, wanted))) + ([ANY] if portable else [])
     with deep(IllFormed, "the module is nested too deeply"), no_collection():
         assert_well_formed(module)
+        interfaces = {
+            name: Interface(str(f.ret_struct_info), bounds_of(f))
+            for name, f in module.relax_functions()
+            if not f.attrs.get("private", False)
+        }
         has_own = any(op.own for op in called_operators(module))
         operators = operators_for(module) if has_own else None
         first, *others = chosen
@@ -92,7 +101,9 @@ def build(
             executable = codegen(program)
     linker = partial(link, operators=operators) if operators else link
     sets = tuple(map(kernel_set, compiled))
-    metadata = {KEY: promises_text(promises)} if (promises := promises_in(kernels)) else {}
+    metadata = {INTERFACES: interfaces_text(interfaces)} if interfaces else {}
+    if promises := promises_in(kernels):
+        metadata[PROMISES] = promises_text(promises)
     return replace(
         executable, kernels=sets, work=work, metadata=metadata, linker=linker, driver=driver()
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from relax_egraph.errors import UnknownFunction
 from relax_egraph.ir.message import counted, some
 from relax_egraph.vm.bytecode import Instruction, decode
+from relax_egraph.vm.interfaces import Interface, interfaces_of
 from relax_egraph.vm.native.program import Driver
 from relax_egraph.vm.promises import KernelPromise, promises_of
 
@@ -131,6 +132,11 @@ class Executable:
     def promises(self) -> Mapping[str, KernelPromise]:
         """What the optimizer promised of kernels, by their names."""
         return promises_of(self.metadata)
+
+    @property
+    def interfaces(self) -> Mapping[str, Interface]:
+        """What public functions return, and where their plans change, by their names."""
+        return interfaces_of(self.metadata)
 
     @property
     def packed_names(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from relax_egraph.ir.expr import (
     VarBinding,
 )
 from relax_egraph.ir.names import unused
-from relax_egraph.ir.op import infer
+from relax_egraph.ir.op import Op, infer
 
 Decision: TypeAlias = "Split | int"
 """A decision tree; a leaf is the number of the function to call."""
@@ -53,6 +53,26 @@ def dispatch(function: Function, decision: Decision, plans: Sequence[GlobalVar])
     known = set[str]().union(*(bare_symbols(p.struct_info) for p in function.params))
     ret = in_scope(function.ret_struct_info, known)
     return replace(function, body=body, ret_struct_info=ret)
+
+
+def bounds_of(function: Function) -> dict[str, tuple[int, ...]]:
+    """The sizes at which a function that `dispatch` has made takes another plan, by symbol.
+
+    They are ascending, and each is the largest size of its plan.  Of other functions: none.
+    """
+    found: dict[str, set[int]] = {}
+    waiting = [function.body]
+    while waiting:
+        match [binding for block in waiting.pop().blocks for binding in block.bindings]:
+            case [
+                VarBinding(value=Call(op=Op(name="prim_less_equal"), args=[size, most])),
+                VarBinding(value=If(true_branch=small, false_branch=large)),
+            ] if isinstance(size, PrimValue) and isinstance(most, PrimValue):
+                found.setdefault(str(size.value), set()).add(int(str(most.value)))
+                waiting += [small, large]
+            case _:
+                pass
+    return {symbol: tuple(sorted(sizes)) for symbol, sizes in found.items()}
 
 
 class _Entry:

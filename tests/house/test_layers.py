@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "serve": {"ray.serving", "server"},
     "ray": {"", "inference", "loading", "server", "vm", "workers"},
     "server": {"", "inference", "ir.dtypes"},
+    "inference": {"loading", "vm"},
     "play": {
         *("", "authoring", "build", "egraph", "ir", "optimize.explanation", "reasons", "rules"),
         *("script", "workers"),
