@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relax_egraph.base.parameters import COUNT, NAME, PATH, instance, optional, takes
+from relax_egraph.base.parameters import NAME, PATH, THREADS, instance, optional, takes
 from relax_egraph.ray.serving import deployment as deployment
 from relax_egraph.server.limits import Limits as Limits
 
@@ -24,7 +24,7 @@ _PACKAGES = ("starlette", "uvicorn", "prometheus_client")
 @takes(
     path=PATH,
     function=NAME,
-    num_threads=optional(COUNT),
+    num_threads=optional(THREADS),
     limits=instance("an rx.serve.Limits", Limits),
 )
 def application(

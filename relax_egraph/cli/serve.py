@@ -2,6 +2,8 @@
 
 import json
 import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import click
 import relax_egraph as rx
 from relax_egraph.cli import options, values
 from relax_egraph.cli.group import commands
+from relax_egraph.errors import ExecutableError
 
 if TYPE_CHECKING:
     from relax_egraph.server.model import Model
@@ -119,7 +122,7 @@ def serve(
     from relax_egraph.server.listening import address_of, bound, listen
     from relax_egraph.server.start import server_of
 
-    with bound(host, port) as listening:
+    with bound(host, port) as listening, _named(model):
         server = server_of(model, function, threads, limits)
         click.echo(_greeting(address_of(listening), server.model))
         listen(application(server), listening)
@@ -141,13 +144,22 @@ def _with_ray(
 
     if port == 0:
         raise click.UsageError("--port 0 needs no --ray: the proxies of a cluster share a port")
-    with connected(address, num_cpus=replicas * threads):
+    with _named(model), connected(address, num_cpus=replicas * threads):
         app = rx.serve.deployment(
             model, function, num_replicas=replicas, num_threads=threads, limits=limits
         )
         with served(app, host, port) as ended:
             click.echo(_greeting(f"http://{host}:{port}", Model(model, function)))
             ended.wait()
+
+
+@contextmanager
+def _named(model: Path) -> Generator[None]:
+    """Prefix errors of a damaged file with its name."""
+    try:
+        yield
+    except ExecutableError as error:
+        raise click.ClickException(f"{model}: {error}") from None
 
 
 def _greeting(address: str, model: "Model") -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from relax_egraph.base.parameters import COUNT, NAME, PATH, instance, takes
+from relax_egraph.base.parameters import COUNT, NAME, PATH, THREADS, instance, takes
 from relax_egraph.ray.cluster import require_ray
 from relax_egraph.server.limits import Limits
 
@@ -27,7 +27,7 @@ _LOG: Any = {"log_level": "WARNING", "enable_access_log": False}
     path=PATH,
     function=NAME,
     num_replicas=COUNT,
-    num_threads=COUNT,
+    num_threads=THREADS,
     limits=instance("an rx.serve.Limits", Limits),
 )
 def deployment(
@@ -46,12 +46,12 @@ def deployment(
     damaged file, `UnknownFunction`.
     """
     require_ray("rx.serve.deployment")
-    from ray import serve
-
     from relax_egraph.inference.model import Model
 
     file = Path(path).resolve()
     name = Model(file, function, num_threads=num_threads).name
+    from ray import serve
+
     deployed = serve.deployment(
         name=name.replace("#", "_"),
         num_replicas=num_replicas,

@@ -334,6 +334,18 @@ def test_requests_of_the_same_time_run_as_one_and_get_their_own_answers() -> Non
     assert model.calls == [6]
 
 
+def test_a_batch_ends_at_the_last_bound_of_the_model_or_at_the_limit() -> None:
+    async def crowd(model: FakeModel, **limits: Any) -> list[int]:
+        app = app_of(model, **limits)
+        model.calls.clear()
+        await asyncio.gather(*(ask(app, INFER, infer_body(x=rows(1))) for _ in range(12)))
+        return model.calls
+
+    assert asyncio.run(crowd(FakeModel())) == [8, 4]
+    assert asyncio.run(crowd(FakeModel(), max_batch=5)) == [5, 5, 2]
+    assert asyncio.run(crowd(FakeModel(bounds=()))) == [12]
+
+
 def test_rows_that_depend_on_each_other_are_not_joined() -> None:
     model = FakeModel(lambda inputs: {"y": np.cumsum(inputs["x"], 0)})
 
