@@ -1,0 +1,153 @@
+"""Tables through a saved model, by the actors of Ray Data: `map_batches`."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import file_digest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relax_egraph.base.parameters import COUNT, NAME, PATH, Kind, mapping, optional, takes
+from relax_egraph.errors import RunError
+from relax_egraph.inference.model import Array, Model
+from relax_egraph.inference.rows import rows_of, through
+from relax_egraph.inference.tensor import Tensor
+from relax_egraph.ray.cluster import require_ray
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+MOST_ROWS = 256
+"""The rows of a batch where neither the caller nor the plans of the model say how many."""
+
+
+def _is_actors(value: Any) -> bool:
+    some = value if isinstance(value, tuple) else (value, value)
+    whole = all(type(n) is int and n >= 1 for n in some)
+    return whole and len(some) == 2 and some[0] <= some[1]
+
+
+_DATASET = Kind("a Dataset of ray.data", lambda value: hasattr(value, "map_batches"))
+_ACTORS = Kind("a number of actors, or the least and the most, such as (1, 8)", _is_actors)
+_COLUMNS = mapping("columns by input, such as {'x': 'image'}", NAME)
+_OUTPUTS = Kind(
+    'a sequence of names, such as ["logits"]',
+    lambda value: (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(name, str) for name in value)
+    ),
+)
+
+
+@takes(
+    dataset=_DATASET,
+    path=PATH,
+    function=NAME,
+    columns=optional(_COLUMNS),
+    outputs=optional(_OUTPUTS),
+    batch_size=optional(COUNT),
+    actors=_ACTORS,
+    threads=COUNT,
+)
+def map_batches(
+    dataset: "Dataset",
+    path: str | Path,
+    *,
+    function: str = "main",
+    columns: Mapping[str, str] | None = None,
+    outputs: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    actors: int | tuple[int, int] = 1,
+    threads: int = 1,
+) -> "Dataset":
+    """`dataset` with the results of the saved model at `path` in place of the columns it reads.
+
+    An input reads the column of its name, or the one that `columns` says; a result is the column
+    ``output_0`` and so on, or as `outputs` says.  Other columns stay, such as keys.  Batches have
+    `batch_size` rows; by default as many as the largest bounded range of the model's plans, or
+    `MOST_ROWS`.  A model of a fixed number of rows may get any number.
+
+    Each of the `actors` takes `threads` processors; reading and writing take others, without which
+    Ray waits for ever.  Actors of one machine share the weights, which stay in the file: it has to
+    be at `path` on every machine that runs actors, and is compared with the caller's by its
+    SHA-256.  Batches are read where Ray has put them, without a copy; Ray limits what is under way,
+    shows progress, and gives the batches of a dead actor to another.
+
+    Raises what `Model` raises, and `RunError` for a model without a batch dimension, for columns
+    that are not there, and for a result whose name a column has.  A batch with rows of other dtypes
+    or shapes fails in its actor, with the sentence of `Model`.
+    """
+    require_ray("map_batches")
+    from ray.data import ActorPoolStrategy
+
+    path = Path(path).absolute()
+    model = Model(path, function, outputs=outputs, num_threads=threads)
+    rows_of(model)
+    read = _read(model.inputs, columns or {})
+    names = dataset.columns()
+    if names is not None:
+        _check_columns(names, read, model.outputs)
+    least, most = actors if isinstance(actors, tuple) else (actors, actors)
+    with path.open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    how = {"outputs": outputs, "num_threads": threads, "digest": digest}
+    return dataset.map_batches(
+        _Actor,
+        fn_constructor_args=(str(path), function, read, how),
+        batch_size=batch_size or (model.bounds[-1] if model.bounds else MOST_ROWS),
+        batch_format="numpy",
+        zero_copy_batch=True,
+        compute=ActorPoolStrategy(min_size=least, max_size=most),
+        num_cpus=threads,
+    )
+
+
+class _Actor:
+    """What an actor keeps: the model; it is called with each batch, columns by name."""
+
+    def __init__(
+        self, path: str, function: str, read: Mapping[str, str], how: Mapping[str, Any]
+    ) -> None:
+        self._model = Model(path, function, **how)
+        self._read = read
+
+    def __call__(self, batch: Mapping[str, Array]) -> dict[str, Array]:
+        _check_columns([*batch], self._read, self._model.outputs)
+        inputs = {name: _stacked(column, batch[column]) for name, column in self._read.items()}
+        others = set(batch) - set(self._read.values())
+        return {name: batch[name] for name in batch if name in others} | through(
+            self._model, inputs
+        )
+
+
+def _read(inputs: Sequence[Tensor], columns: Mapping[str, str]) -> dict[str, str]:
+    """The column that each of `inputs` reads."""
+    known = [tensor.name for tensor in inputs]
+    for name in columns:
+        if name not in known:
+            raise RunError(f"columns: there is no input {name}: needs {', '.join(known)}")
+    return {name: columns.get(name, name) for name in known}
+
+
+def _check_columns(
+    names: Sequence[str], read: Mapping[str, str], outputs: Sequence[Tensor]
+) -> None:
+    for name, column in read.items():
+        if column not in names:
+            raise RunError(f"input {name} reads column {column}: there are {', '.join(names)}")
+    for tensor in outputs:
+        if tensor.name in set(names) - set(read.values()):
+            raise RunError(f"there is a column {tensor.name}, as a result: name it by outputs=")
+
+
+def _stacked(name: str, column: Array) -> Array:
+    """A column of arrays as one array of them all."""
+    if column.dtype != object:
+        return column
+    rows = [np.asarray(row) for row in column]
+    shapes = {row.shape for row in rows}
+    if len(shapes) > 1:
+        some = " and ".join(map(str, sorted(shapes)[:2]))
+        raise RunError(f"column {name} has rows of the shapes {some}: needs one shape")
+    return np.stack(rows)
