@@ -13,6 +13,7 @@
 * machines to optimize for: `Profile`, `Prices`, `calibrated`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
 * running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
+* on clusters, and over HTTP: `ray`, `serve`
 * reports of errors: `show_versions`
 
 All else is reached through its room, such as ``relax_egraph.extract``.

@@ -7,18 +7,16 @@
 ``relax-egraph serve model.rxe`` runs either with one command.
 """
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relax_egraph.base.parameters import NAME, PATH, THREADS, instance, optional, takes
 from relax_egraph.ray.serving import deployment as deployment
 from relax_egraph.server.limits import Limits as Limits
+from relax_egraph.server.packages import require_packages
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-
-_PACKAGES = ("starlette", "uvicorn", "prometheus_client")
 
 
 @takes(
@@ -44,10 +42,3 @@ def application(
     from relax_egraph.server.start import server_of
 
     return application_of(server_of(path, function, num_threads, limits))
-
-
-def require_packages(who: str) -> None:
-    """Raise ``ImportError`` with the remedy if what a server needs is not there; `who` needs it."""
-    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
-        needed = f"{who} needs the packages {', '.join(missing)}"
-        raise ImportError(f"{needed}: pip install 'relax-egraph[serve]'")

@@ -14,6 +14,7 @@ import relax_egraph as rx
 from relax_egraph.cli import options, values
 from relax_egraph.cli.group import commands
 from relax_egraph.errors import ExecutableError
+from relax_egraph.server.limits import Limits
 
 if TYPE_CHECKING:
     from relax_egraph.server.model import Model
@@ -39,7 +40,7 @@ _MOST_SHOWN = 64
 @click.option(
     "--max-wait",
     type=click.FloatRange(min=0),
-    default=rx.serve.Limits().max_wait / _MILLISECOND,
+    default=Limits().max_wait / _MILLISECOND,
     show_default=True,
     metavar="MS",
     help="Milliseconds that a request waits at most for others to be joined with it.",
@@ -53,7 +54,7 @@ _MOST_SHOWN = 64
 @click.option(
     "--max-body",
     type=click.IntRange(min=1),
-    default=rx.serve.Limits().max_body,
+    default=Limits().max_body,
     show_default=True,
     metavar="BYTES",
     help="The largest request.",
@@ -61,7 +62,7 @@ _MOST_SHOWN = 64
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    default=rx.serve.Limits().timeout,
+    default=Limits().timeout,
     show_default=True,
     metavar="S",
     help="Seconds after which a request is given up.",
@@ -69,7 +70,7 @@ _MOST_SHOWN = 64
 @click.option(
     "--queue",
     type=click.IntRange(min=1),
-    default=rx.serve.Limits().max_queue,
+    default=Limits().max_queue,
     show_default=True,
     metavar="COUNT",
     help="The most requests at a time; more are refused.",
@@ -113,11 +114,13 @@ def serve(
         )
     if replicas is not None and address is None:
         raise click.UsageError("--replicas needs --ray: without it there is one process")
-    limits = rx.serve.Limits(max_body, queue, timeout, max_wait * _MILLISECOND, max_batch)
+    limits = Limits(max_body, queue, timeout, max_wait * _MILLISECOND, max_batch)
     if address is not None:
         _with_ray(address, model, function, replicas or 1, threads or 1, limits, host, port)
         return
-    rx.serve.require_packages("relax-egraph serve")
+    from relax_egraph.server.packages import require_packages
+
+    require_packages("relax-egraph serve")
     from relax_egraph.server.app import application
     from relax_egraph.server.listening import address_of, bound, listen
     from relax_egraph.server.start import server_of
@@ -134,7 +137,7 @@ def _with_ray(
     function: str,
     replicas: int,
     threads: int,
-    limits: "rx.serve.Limits",
+    limits: Limits,
     host: str,
     port: int,
 ) -> None:

@@ -124,7 +124,7 @@ def test_packages_that_are_not_there_are_named_with_the_remedy(
 ) -> None:
     def none(_: str) -> None: ...
 
-    monkeypatch.setattr("relax_egraph.serve.find_spec", none)
+    monkeypatch.setattr("relax_egraph.server.packages.find_spec", none)
 
     result = invoke("serve", saved)
 

@@ -23,6 +23,8 @@ pytest.importorskip("ray.serve", reason="needs the extra [ray]")
 from relax_egraph.ray.serving import served
 from relax_egraph.serve import Limits, deployment
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of Ray
+
 MODULE = """
 @R.function
 def main(x: R.Tensor(("n", 2), "float32")):
