@@ -14,6 +14,7 @@
 * several devices and machines: `sharded`, `Link`, `ray`
 * kernels: `lower_module`, `plan_memory`, `build`, `load`
 * running: `VirtualMachine`, `register_func`, `ExecBuilder`, `jax_call`
+* on clusters, and over HTTP: `ray`, `serve`
 * reports of errors: `show_versions`
 
 All else is reached through its room, such as ``relax_egraph.extract``.
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from relax_egraph import ray as ray
     from relax_egraph import rules as rules
+    from relax_egraph import serve as serve
     from relax_egraph.build import build as build
     from relax_egraph.calibrate import calibrated as calibrated
     from relax_egraph.diff import diff as diff
@@ -101,5 +103,5 @@ load_lazily(
         "relax_egraph.vm.machine": ["VirtualMachine"],
         "relax_egraph.vm.registry": ["register_func"],
     },
-    modules=["relax_egraph.ray", "relax_egraph.rules", "relax_egraph.tir.te"],
+    modules=["relax_egraph.ray", "relax_egraph.rules", "relax_egraph.serve", "relax_egraph.tir.te"],
 )

@@ -12,6 +12,7 @@ from relax_egraph.base.parameters import (
     NAME,
     NOT_NEGATIVE,
     SIZE,
+    THREADS,
     Kind,
     check,
     choice,
@@ -42,9 +43,6 @@ from relax_egraph.vm.timing import Timing, measure
 
 MAX_DEPTH = 10_000
 """The default limit of nested calls of functions."""
-
-MOST_THREADS = 1024
-"""The most threads of kernels."""
 
 Engine: TypeAlias = Literal["auto", "native", "interpreter"]
 
@@ -84,7 +82,7 @@ class VirtualMachine:
         executable=instance("an Executable, which build and load return", Executable),
         packed=optional(mapping("packed functions by name", function("a function"))),
         engine=choice(*get_args(Engine)),
-        num_threads=optional(integer("a number of threads, from 1 to 1024", 1, MOST_THREADS)),
+        num_threads=optional(THREADS),
         max_depth=integer("a number of calls, 0 or more", 0),
     )
     def __init__(

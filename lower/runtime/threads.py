@@ -12,13 +12,13 @@ import operator
 import os
 from functools import cache
 
+from relax_egraph.base.parameters import MOST_THREADS
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.linking import load
 from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.lower.runtime.pool_code import RUN, SIZE, STATE, SYMBOL, THREADS, pool_module
 from relax_egraph.lower.runtime.systems import system_of
-from relax_egraph.vm.machine import MOST_THREADS
 
 ENVIRONMENT = "RELAX_EGRAPH_NUM_THREADS"
 """The environment variable that sets the number of threads if the program does not."""

@@ -141,6 +141,8 @@ SIZE = integer("a size, 0 or more", 0)
 SIZES = mapping("sizes of symbols, such as {'n': 64}", SIZE)
 SECONDS = number("a number of seconds, 0 or more", lambda value: value >= 0)
 COUNT = integer("an integer, 1 or more", 1)
+MOST_THREADS = 1024
+THREADS = integer("a number of threads, from 1 to 1024", 1, MOST_THREADS)
 NOT_NEGATIVE = number("a finite number, 0 or more", lambda value: 0 <= value < math.inf)
 POSITIVE = number("a positive number", lambda value: 0 < value < math.inf)
 

@@ -79,6 +79,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     ],
     "lsp": ["language_server"],
     "play": ["playground"],
+    "serve": ["serve"],
     "calibrate": ["machine"],
     "completion": ["completion"],
 }

@@ -37,6 +37,9 @@ def page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 @pytest.mark.parametrize("place", EXAMPLES)
 @pytest.mark.usefixtures("page_alone")
+@pytest.mark.filterwarnings(
+    "ignore:Using extra keyword arguments:DeprecationWarning"
+)  # Ray Serve's
 def test_the_examples_of_a_page_are_true(place: str, pytestconfig: pytest.Config) -> None:
     page, session = EXAMPLES[place].read_text("utf-8"), Session(processes=place == FIRST)
 

@@ -137,6 +137,9 @@ CALLS: dict[str, tuple[Callable[..., object], Arguments]] = {
     "rules.check": (rx.rules.check, {"given": lambda: SWAP}),
     "rules.prove": (rx.rules.prove, {"given": lambda: SWAP}),
     "rules.load": (rx.rules.load, {"given": lambda: SWAP}),
+    "serve.Limits": (rx.serve.Limits, {}),
+    "serve.application": (rx.serve.application, {"path": lambda: TABLE}),
+    "serve.deployment": (rx.serve.deployment, {"path": lambda: TABLE}),
     "save_module": (rx.save_module, {**module, "path": lambda: "none.py"}),
     "sharded": (
         rx.sharded,

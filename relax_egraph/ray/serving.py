@@ -1,0 +1,127 @@
+"""A saved model as an application of Ray Serve."""
+
+import logging
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from relax_egraph.base.parameters import COUNT, NAME, PATH, THREADS, instance, takes
+from relax_egraph.ray.cluster import require_ray
+from relax_egraph.server.limits import Limits
+
+if TYPE_CHECKING:
+    from ray.serve import Application
+
+_ROOM = 16
+"""Requests that a replica gets beyond its limit: they are refused by it, with its sentence, and
+its health and metrics are asked by such, too."""
+
+_HEALTH_SECONDS = 5
+_LOG: Any = {"log_level": "WARNING", "enable_access_log": False}
+
+
+@takes(
+    path=PATH,
+    function=NAME,
+    num_replicas=COUNT,
+    num_threads=THREADS,
+    limits=instance("an rx.serve.Limits", Limits),
+)
+def deployment(
+    path: str | Path,
+    function: str = "main",
+    *,
+    num_replicas: int = 1,
+    num_threads: int = 1,
+    limits: Limits = Limits(),  # noqa: B008  (frozen)
+) -> "Application":
+    """The application that serves `function` of the saved model at `path`: ``serve.run`` takes it.
+
+    Each of the `num_replicas` processes maps the file, so that those of one machine share its
+    weights, takes `num_threads` processors, and keeps to `limits` of its own.  The file has to be
+    at this path on every machine.  Raises ``ImportError`` without Ray, `ExecutableError` for a
+    damaged file, `UnknownFunction`.
+    """
+    require_ray("rx.serve.deployment")
+    from relax_egraph.inference.model import Model
+
+    file = Path(path).resolve()
+    name = Model(file, function, num_threads=num_threads).name
+    from ray import serve
+
+    deployed = serve.deployment(
+        name=name.replace("#", "_"),
+        num_replicas=num_replicas,
+        max_ongoing_requests=limits.max_queue + _ROOM,
+        ray_actor_options={"num_cpus": num_threads},
+        health_check_period_s=_HEALTH_SECONDS,
+        health_check_timeout_s=limits.timeout + _HEALTH_SECONDS,
+        graceful_shutdown_timeout_s=limits.timeout,
+    )
+    replica: Any = deployed(serve.ingress()(Replica))
+    return replica.bind(str(file), function, num_threads, limits)
+
+
+@contextmanager
+def served(application: "Application", host: str, port: int) -> Generator[Event]:
+    """Serve `application` at `host` and `port` of the cluster that this process uses.
+
+    Yields what is set by SIGINT or SIGTERM; in the end, requests that run are finished.  Raises
+    ``OSError`` if the port of this machine is in use.
+    """
+    from ray import serve
+
+    from relax_egraph.server.listening import bound
+
+    bound(host, port).close()
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    ended = Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+
+    handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        serve.start(http_options={"host": host, "port": port}, logging_config=_LOG)
+        serve.run(application, logging_config=_LOG)
+        yield ended
+    finally:
+        serve.shutdown()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+class Replica:
+    """One of the processes that serve a model."""
+
+    def __init__(self, path: str, function: str, num_threads: int, limits: Limits) -> None:
+        from ray import serve
+
+        from relax_egraph.server.start import server_of
+
+        self._context = serve.get_replica_context()
+        labels = {"replica": self._context.replica_tag}
+        self._server = server_of(path, function, num_threads, limits, labels)
+
+    def __serve_build_asgi_app__(self) -> Any:
+        """The ASGI application; Ray Serve asks for it."""
+        from relax_egraph.server.app import application
+
+        return application(self._server, self._all_counts)
+
+    def counts(self) -> bytes:
+        """What this replica counted."""
+        return self._server.metrics.text()
+
+    async def _all_counts(self) -> bytes:
+        """What all replicas counted: a request for it reaches any of them."""
+        from ray import serve
+
+        from relax_egraph.server.metrics import merged
+
+        context = self._context
+        handle = serve.get_deployment_handle(context.deployment, context.app_name)
+        return merged(await handle.broadcast("counts").results_async())

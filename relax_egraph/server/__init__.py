@@ -1,0 +1,1 @@
+"""A model over HTTP: the V2 inference protocol, dynamic batching, limits and metrics."""
