@@ -5,7 +5,7 @@ drawn once and lie in Ray's memory; results are compared before times.  Needs ``
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,13 +40,22 @@ MANY = 8
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, how many rows are drawn for it, and how many are in a batch."""
+    """A model, how many rows are drawn for it, and how many are in a batch.
+
+    A `masked` one has a second input, a mask of the first extent of a row.
+    """
 
     name: str
     make: Callable[[], rx.IRModule]
     row: tuple[int, ...]
     rows: int
     batch: int
+    masked: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that its inputs read, in order."""
+        return ("x", "mask") if self.masked else ("x",)
 
 
 SUBJECTS = (
@@ -57,6 +66,7 @@ SUBJECTS = (
         (64, 256),
         2_000,
         16,
+        masked=True,
     ),
     Subject("ResNet-50", lambda: resnet(symbol("n")), (3, 224, 224), 64, 4),
 )
@@ -65,17 +75,18 @@ SUBJECTS = (
 class Session:
     """An actor with a session of onnxruntime."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, columns: Sequence[str]) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
             path, options, providers=["CPUExecutionProvider"]
         )
-        (self._input,) = (declared.name for declared in self._session.get_inputs())
+        names = (declared.name for declared in self._session.get_inputs())
+        self._read = dict(zip(names, columns, strict=True))
 
     def __call__(self, batch: Mapping[str, Array]) -> dict[str, Array]:
         """The results for a batch, with its keys."""
-        (result,) = self._session.run(None, {self._input: batch["x"]})
+        (result,) = self._session.run(None, {n: batch[c] for n, c in self._read.items()})
         return {"id": batch["id"], "output_0": result}
 
 
@@ -147,7 +158,8 @@ def rows_of(subject: Subject) -> "ray.data.Dataset":
     def drawn(batch: Mapping[str, Array]) -> dict[str, Array]:
         random = np.random.default_rng(int(batch["id"][0]))
         x = random.standard_normal((len(batch["id"]), *subject.row), np.float32)
-        return {"id": batch["id"], "x": x}
+        mask = {"mask": np.ones(x.shape[:2], np.int64)} if subject.masked else {}
+        return {"id": batch["id"], "x": x, **mask}
 
     keys = ray.data.range(subject.rows, override_num_blocks=BLOCKS)
     return keys.map_batches(drawn, batch_size=None).materialize()
@@ -167,7 +179,7 @@ def runs(subject: Subject, folder: Path) -> Iterator[tuple[str, int, Outcome]]:
     def theirs(actors: int) -> "ray.data.Dataset":
         return table.map_batches(
             Session,
-            fn_constructor_args=(str(written),),
+            fn_constructor_args=(str(written), subject.columns),
             batch_size=subject.batch,
             batch_format="numpy",
             zero_copy_batch=True,
