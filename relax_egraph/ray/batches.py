@@ -75,8 +75,9 @@ def map_batches(
     shows progress, and gives the batches of a dead actor to another.
 
     Raises what `Model` raises, and `RunError` for a model without a batch dimension, for columns
-    that are not there, and for a result whose name a column has.  A batch with rows of other dtypes
-    or shapes fails in its actor, with the sentence of `Model`.
+    that are not there, and for a result whose name a column has; where the columns of `dataset` are
+    not known yet, its first batch fails.  Rows of other dtypes or shapes fail in their actor, with
+    the sentence of `Model`.
     """
     require_ray("map_batches")
     from ray.data import ActorPoolStrategy
@@ -85,7 +86,7 @@ def map_batches(
     model = Model(path, function, outputs=outputs, num_threads=threads)
     rows_of(model)
     read = _read(model.inputs, columns or {})
-    names = dataset.columns()
+    names = dataset.columns(fetch_if_missing=False)  # nothing runs to know them
     if names is not None:
         _check_columns(names, read, model.outputs)
     least, most = actors if isinstance(actors, tuple) else (actors, actors)

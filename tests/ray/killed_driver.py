@@ -1,4 +1,4 @@
-"""A driver of `map_batches` for tests to kill: ``killed_driver.py MODEL TABLE OUT CHECKPOINTS``."""
+"""A driver of `map_batches` for tests to kill: ``killed_driver.py MODEL OUT CHECKPOINTS``."""
 
 import sys
 import time
@@ -8,27 +8,29 @@ from ray.data.checkpoint import CheckpointConfig
 
 import relax_egraph as rx
 from relax_egraph.ray.cluster import LOCAL, connected
-from tests.ray.squares import Array
+from tests.ray.squares import Array, rows
+
+COUNT = 100_000
+BLOCKS = 40
 
 
 def slowly(batch: dict[str, Array]) -> dict[str, Array]:
-    """A batch, after a while: so that there is a middle to be killed in."""
+    """The rows of a batch, after a while: so that there is a middle to be killed in."""
     time.sleep(0.4)
-    return batch
+    return {"id": batch["id"], "image": rows(batch)["image"]}
 
 
-def main(model: str, table: str, out: str, kept: str) -> None:
-    """Map the Parquet files of `table` and write those of `out`; go on from what is `kept`."""
+def main(model: str, out: str, kept: str) -> None:
+    """Map the table of `COUNT` rows, and write files to `out`; go on from what is `kept`."""
     with connected(LOCAL, num_cpus=3):
         context = ray.data.DataContext.get_current()
-        context.checkpoint_config = CheckpointConfig(
-            "key", kept, delete_checkpoint_on_success=False
-        )
-        read = ray.data.read_parquet(table).map_batches(slowly)
+        context.checkpoint_config = CheckpointConfig("id", kept, delete_checkpoint_on_success=False)
+        table = ray.data.range(COUNT, override_num_blocks=BLOCKS)
+        slow = table.map_batches(slowly, batch_size=COUNT // BLOCKS)
         mapped = rx.ray.map_batches(
-            read, model, columns={"x": "image"}, outputs=["square", "sum"], actors=1
+            slow, model, columns={"x": "image"}, outputs=["square", "sum"], actors=1
         )
-        mapped.write_parquet(out)
+        mapped.write_parquet(out, min_rows_per_file=COUNT // BLOCKS)
 
 
 if __name__ == "__main__":

@@ -53,13 +53,15 @@ def test_a_column_of_the_name_of_an_input_is_read_and_results_are_numbered(model
     check(found["key"], found["output_0"], found["output_1"])
 
 
-def test_columns_are_checked_before_anything_runs(model: Path) -> None:
+def test_columns_that_are_known_are_checked_before_anything_runs(model: Path) -> None:
+    known = table(10).materialize()
+
     with pytest.raises(RunError, match="input x reads column x: there are key, image"):
-        rx.ray.map_batches(table(10), model)
+        rx.ray.map_batches(known, model)
     with pytest.raises(RunError, match="columns: there is no input y: needs x"):
-        rx.ray.map_batches(table(10), model, columns={"y": "image"})
+        rx.ray.map_batches(known, model, columns={"y": "image"})
     with pytest.raises(RunError, match="there is a column key, as a result: name it by outputs="):
-        rx.ray.map_batches(table(10), model, columns={"x": "image"}, outputs=["key", "sum"])
+        rx.ray.map_batches(known, model, columns={"x": "image"}, outputs=["key", "sum"])
 
 
 def test_rows_of_another_dtype_fail_with_the_sentence_of_the_model(model: Path) -> None:

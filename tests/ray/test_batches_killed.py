@@ -13,13 +13,15 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from tests.ray.squares import check, rows, save_model
+from tests.ray.squares import check, save_model
 
 pytest.importorskip("ray.data", reason="needs the extra [ray]")
 pa = pytest.importorskip("pyarrow", reason="needs the extra [ray]")
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra [ray]")
 
-COUNT, FILES = 100_000, 40
+COUNT, BLOCKS = 100_000, 40
+"""Those of `killed_driver`, which imports Ray."""
+
 ROOT = Path(__file__).parents[2]
 MARK = "RELAX_EGRAPH_TEST_RUN"
 
@@ -72,16 +74,9 @@ def _until(condition: Callable[[], object], seconds: float = 120.0) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it finds processes in /proc")
 def test_nothing_is_lost_or_twice_when_processes_are_killed(tmp_path: Path) -> None:
-    model, table, out = tmp_path / "squares.rxe", tmp_path / "in", tmp_path / "out"
+    model, out = tmp_path / "squares.rxe", tmp_path / "out"
     save_model(model)
-    table.mkdir()
-    for number, keys in enumerate(np.split(np.arange(COUNT), FILES)):
-        columns = rows({"id": keys})
-        image = pa.FixedSizeListArray.from_arrays(columns["image"].reshape(-1), 3)
-        parquet.write_table(
-            pa.table({"key": columns["key"], "image": image}), table / f"{number:03}.parquet"
-        )
-    args = [str(model), str(table), str(out), str(tmp_path / "kept")]
+    args = [str(model), str(out), str(tmp_path / "kept")]
 
     def written() -> int:
         return len([*out.glob("*.parquet")])
@@ -89,21 +84,21 @@ def test_nothing_is_lost_or_twice_when_processes_are_killed(tmp_path: Path) -> N
     first = Run(*args)
     try:
         _until(lambda: written() >= 2)
-        assert first.kill("ray::MapWorker(MapBatches(_Actor)")
+        assert first.kill("ray::MapWorker(")
         _until(lambda: written() >= 5)
-        assert first.kill("ray::MapBatches(slowly)") or first.kill("ray::ReadParquet")
+        _until(lambda: first.kill("ray::Write") or first.kill("ray::IDLE"))
         _until(lambda: written() >= 8)
         assert first.driver.poll() is None
     finally:
         first.close()
-    assert written() < FILES
+    assert written() < BLOCKS
     second = Run(*args)
     try:
         assert second.driver.wait(timeout=240) == 0
     finally:
         second.close()
 
-    found = pa.concat_tables([parquet.read_table(f) for f in out.glob("*.parquet")]).sort_by("key")
-    assert found["key"].to_pylist() == list(range(COUNT))
+    found = pa.concat_tables([parquet.read_table(f) for f in out.glob("*.parquet")]).sort_by("id")
+    assert found["id"].to_pylist() == list(range(COUNT))
     squares = np.stack(found["square"].to_pylist()).astype(np.float32)
-    check(found["key"].to_numpy(), squares, found["sum"].to_numpy())
+    check(found["id"].to_numpy(), squares, found["sum"].to_numpy())
