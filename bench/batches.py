@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
+from typing import Any
 
 import click
 import numpy as np
-import onnxruntime
-import ray.data
 from rich.table import Table
 
 import relax_egraph as rx
@@ -26,7 +26,10 @@ from bench.program import Array
 from bench.resnet import resnet
 from examples.digits.model import Digits, build_model
 from relax_egraph.ir import symbol
-from relax_egraph.ray.cluster import LOCAL, connected
+from relax_egraph.ray.cluster import LOCAL, connected, ray_module
+
+onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
+data = ray_module("ray.data")
 
 TOLERANCE = 1e-4
 """The largest accepted difference of results, relative to the largest magnitude."""
@@ -107,7 +110,7 @@ class Outcome:
     results: Array
 
 
-def measured(dataset: "ray.data.Dataset") -> Outcome:
+def measured(dataset: Any) -> Outcome:
     """Run `dataset` to its end; its time begins when its actors have answered for one batch."""
     samples: list[Memory] = []
     ended = Event()
@@ -152,7 +155,7 @@ def _parted(line: str) -> tuple[str, str]:
     return name, rest
 
 
-def rows_of(subject: Subject) -> "ray.data.Dataset":
+def rows_of(subject: Subject) -> Any:
     """The table of `subject`, in Ray's memory."""
 
     def drawn(batch: Mapping[str, Array]) -> dict[str, Array]:
@@ -161,7 +164,7 @@ def rows_of(subject: Subject) -> "ray.data.Dataset":
         mask = {"mask": np.ones(x.shape[:2], np.int64)} if subject.masked else {}
         return {"id": batch["id"], "x": x, **mask}
 
-    keys = ray.data.range(subject.rows, override_num_blocks=BLOCKS)
+    keys = data.range(subject.rows, override_num_blocks=BLOCKS)
     return keys.map_batches(drawn, batch_size=None).materialize()
 
 
@@ -173,17 +176,17 @@ def runs(subject: Subject, folder: Path) -> Iterator[tuple[str, int, Outcome]]:
     written.write_bytes(onnx_model(module).SerializeToString())
     table = rows_of(subject)
 
-    def ours(actors: int) -> "ray.data.Dataset":
+    def ours(actors: int) -> Any:
         return rx.ray.map_batches(table, saved, batch_size=subject.batch, actors=actors)
 
-    def theirs(actors: int) -> "ray.data.Dataset":
+    def theirs(actors: int) -> Any:
         return table.map_batches(
             Session,
             fn_constructor_args=(str(written), subject.columns),
             batch_size=subject.batch,
             batch_format="numpy",
             zero_copy_batch=True,
-            compute=ray.data.ActorPoolStrategy(size=actors),
+            compute=data.ActorPoolStrategy(size=actors),
             num_cpus=1,
         )
 
@@ -219,7 +222,7 @@ def main(only: str) -> None:
     """Measure tables through models."""
     out = console()
     with connected(LOCAL, num_cpus=MANY + 2), TemporaryDirectory() as folder:
-        ray.data.DataContext.get_current().enable_progress_bars = False
+        data.DataContext.get_current().enable_progress_bars = False
         for subject in SUBJECTS:
             if only in subject.name:
                 out.print(table_of(subject, runs(subject, Path(folder))))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from relax_egraph.errors import RunError
 from relax_egraph.inference.model import Array, Model
 from relax_egraph.inference.rows import rows_of, through
 from relax_egraph.inference.tensor import Tensor
-from relax_egraph.ray.cluster import require_ray
+from relax_egraph.ray.cluster import ray_module, require_ray
 
-if TYPE_CHECKING:
-    from ray.data import Dataset
+Dataset = Any
+"""A ``ray.data.Dataset``."""
 
 MOST_ROWS = 256
 """The rows of a batch where neither the caller nor the plans of the model say how many."""
@@ -51,7 +51,7 @@ _OUTPUTS = Kind(
     threads=COUNT,
 )
 def map_batches(
-    dataset: "Dataset",
+    dataset: Dataset,
     path: str | Path,
     *,
     function: str = "main",
@@ -60,7 +60,7 @@ def map_batches(
     batch_size: int | None = None,
     actors: int | tuple[int, int] = 1,
     threads: int = 1,
-) -> "Dataset":
+) -> Dataset:
     """`dataset` with the results of the saved model at `path` in place of the columns it reads.
 
     An input reads the column of its name, or the one that `columns` says; a result is the column
@@ -80,8 +80,6 @@ def map_batches(
     the sentence of `Model`.
     """
     require_ray("map_batches")
-    from ray.data import ActorPoolStrategy
-
     path = Path(path).absolute()
     model = Model(path, function, outputs=outputs, num_threads=threads)
     rows_of(model)
@@ -99,7 +97,7 @@ def map_batches(
         batch_size=batch_size or (model.bounds[-1] if model.bounds else MOST_ROWS),
         batch_format="numpy",
         zero_copy_batch=True,
-        compute=ActorPoolStrategy(min_size=least, max_size=most),
+        compute=ray_module("ray.data").ActorPoolStrategy(min_size=least, max_size=most),
         num_cpus=threads,
     )
 

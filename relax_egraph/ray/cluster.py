@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,6 +21,11 @@ def require_ray(who: str) -> None:
         raise ImportError(f"{who} needs the package ray: pip install 'relax-egraph[ray]'")
 
 
+def ray_module(name: str = "ray") -> Any:
+    """The module `name` of Ray: it is imported here alone, and absent when types are checked."""
+    return import_module(name)
+
+
 @contextmanager
 def connected(address: str, **options: Any) -> Generator[None]:
     """Connect this process to the cluster at `address`, or to one that it starts if `LOCAL`.
@@ -30,8 +36,7 @@ def connected(address: str, **options: Any) -> Generator[None]:
     address, ``ImportError`` without Ray.
     """
     require_ray("a Ray cluster")
-    import ray
-
+    ray = ray_module()
     if ray.is_initialized():
         yield
         return

@@ -16,6 +16,7 @@ from uuid import uuid4
 from relax_egraph.base.forks import free_in_forks
 from relax_egraph.base.sources import digest_of_code
 from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.ray.cluster import ray_module
 from relax_egraph.workers.executor import Executor
 from relax_egraph.workers.pool import Pool
 from relax_egraph.workers.process import Death, Limits
@@ -37,7 +38,7 @@ class RayPool(Executor):
     """
 
     def __init__(self, begin: Callable[[], object] | None = None) -> None:
-        import ray
+        ray = ray_module()
 
         self.size = _WAITING * max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._closed = False
@@ -54,8 +55,7 @@ class RayPool(Executor):
 
         The time of the call begins on the machine, not while it waits for a core.
         """
-        import ray
-        from ray.exceptions import RayError
+        ray = ray_module()
 
         request = pickle.dumps((call, limits), protocol=5)
         with self._changing:
@@ -65,7 +65,7 @@ class RayPool(Executor):
             self._refs.add(ref)
         try:
             has_returned, value = pickle.loads(ray.get(ref))
-        except RayError as problem:
+        except ray_module("ray.exceptions").RayError as problem:
             if self._closed:
                 raise CancelledError from None
             first = str(problem).partition("\n")[0]
@@ -79,7 +79,7 @@ class RayPool(Executor):
 
     def close(self) -> None:
         """Cancel the calls that run or wait; processes of Ray end with their last call."""
-        import ray
+        ray = ray_module()
 
         with self._changing:
             self._closed = True
@@ -105,7 +105,7 @@ def _answer(name: str, code: str, begin: list[Any], request: bytes) -> bytes:
 def _pool(name: str, code: str, begin: list[Any]) -> Pool:
     """The pool of one worker of this process that has begun as `begin` says."""
     if name not in _pools:
-        import ray
+        ray = ray_module()
 
         if digest_of_code() != code:
             raise RelaxEgraphError(

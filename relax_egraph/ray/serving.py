@@ -6,14 +6,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from relax_egraph.base.parameters import COUNT, NAME, PATH, THREADS, instance, takes
-from relax_egraph.ray.cluster import require_ray
+from relax_egraph.ray.cluster import ray_module, require_ray
 from relax_egraph.server.limits import Limits
 
-if TYPE_CHECKING:
-    from ray.serve import Application
+Application = Any
+"""A ``ray.serve.Application``."""
 
 _ROOM = 16
 """Requests that a replica gets beyond its limit: they are refused by it, with its sentence, and
@@ -37,7 +37,7 @@ def deployment(
     num_replicas: int = 1,
     num_threads: int = 1,
     limits: Limits = Limits(),  # noqa: B008  (frozen)
-) -> "Application":
+) -> Application:
     """The application that serves `function` of the saved model at `path`: ``serve.run`` takes it.
 
     Each of the `num_replicas` processes maps the file, so that those of one machine share its
@@ -50,7 +50,7 @@ def deployment(
 
     file = Path(path).resolve()
     name = Model(file, function, num_threads=num_threads).name
-    from ray import serve
+    serve = ray_module("ray.serve")
 
     deployed = serve.deployment(
         name=name.replace("#", "_"),
@@ -66,13 +66,13 @@ def deployment(
 
 
 @contextmanager
-def served(application: "Application", host: str, port: int) -> Generator[Event]:
+def served(application: Application, host: str, port: int) -> Generator[Event]:
     """Serve `application` at `host` and `port` of the cluster that this process uses.
 
     Yields what is set by SIGINT or SIGTERM; in the end, requests that run are finished.  Raises
     ``OSError`` if the port of this machine is in use.
     """
-    from ray import serve
+    serve = ray_module("ray.serve")
 
     from relax_egraph.server.listening import bound
 
@@ -98,7 +98,7 @@ class Replica:
     """One of the processes that serve a model."""
 
     def __init__(self, path: str, function: str, num_threads: int, limits: Limits) -> None:
-        from ray import serve
+        serve = ray_module("ray.serve")
 
         from relax_egraph.server.start import server_of
 
@@ -118,7 +118,7 @@ class Replica:
 
     async def _all_counts(self) -> bytes:
         """What all replicas counted: a request for it reaches any of them."""
-        from ray import serve
+        serve = ray_module("ray.serve")
 
         from relax_egraph.server.metrics import merged
 

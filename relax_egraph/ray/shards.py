@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relax_egraph.base.parameters import NAME, SECONDS, instance, mapping, optional, takes
-from relax_egraph.ray.cluster import LOCAL, connected
+from relax_egraph.ray.cluster import LOCAL, connected, ray_module
 from relax_egraph.shards import DeviceProgram
 from relax_egraph.shards.local import ALL_GATHER, ALL_REDUCE, SHARD
 from relax_egraph.shards.run import built, own_part
@@ -52,7 +52,7 @@ def run_on_actors(
         raise ImportError("collectives over gloo need the package torch: pip install torch")
     runs = executable or built(program)
     with connected(address):
-        import ray
+        ray = ray_module()
 
         group = f"shards-{uuid.uuid4().hex}"
         device: Any = ray.remote(num_cpus=_CPUS)(_Device)

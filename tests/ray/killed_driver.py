@@ -3,11 +3,8 @@
 import sys
 import time
 
-import ray.data
-from ray.data.checkpoint import CheckpointConfig
-
 import relax_egraph as rx
-from relax_egraph.ray.cluster import LOCAL, connected
+from relax_egraph.ray.cluster import LOCAL, connected, ray_module
 from tests.ray.squares import Array, rows
 
 COUNT = 100_000
@@ -23,9 +20,11 @@ def slowly(batch: dict[str, Array]) -> dict[str, Array]:
 def main(model: str, out: str, kept: str) -> None:
     """Map the table of `COUNT` rows, and write files to `out`; go on from what is `kept`."""
     with connected(LOCAL, num_cpus=3):
-        context = ray.data.DataContext.get_current()
-        context.checkpoint_config = CheckpointConfig("id", kept, delete_checkpoint_on_success=False)
-        table = ray.data.range(COUNT, override_num_blocks=BLOCKS)
+        data = ray_module("ray.data")
+        config = ray_module("ray.data.checkpoint").CheckpointConfig
+        context = data.DataContext.get_current()
+        context.checkpoint_config = config("id", kept, delete_checkpoint_on_success=False)
+        table = data.range(COUNT, override_num_blocks=BLOCKS)
         slow = table.map_batches(slowly, batch_size=COUNT // BLOCKS)
         mapped = rx.ray.map_batches(
             slow, model, columns={"x": "image"}, outputs=["square", "sum"], actors=1

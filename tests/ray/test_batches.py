@@ -1,5 +1,6 @@
 """Tables through a saved model."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 import relax_egraph as rx
 from relax_egraph.errors import RunError
-from tests.ray.squares import check, rows, save_model
+from tests.ray.squares import Array, check, rows, save_model
 
 data = pytest.importorskip("ray.data", reason="needs the extra [ray]")
 
@@ -27,6 +28,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def table(count: int) -> Any:
     return data.range(count, override_num_blocks=4).map_batches(rows)
+
+
+def _wide(batch: Mapping[str, Array]) -> dict[str, Array]:
+    return {"x": batch["image"].astype(np.float64)}
 
 
 def test_results_take_the_place_of_what_is_read(model: Path, tmp_path: Path) -> None:
@@ -65,7 +70,7 @@ def test_columns_that_are_known_are_checked_before_anything_runs(model: Path) ->
 
 
 def test_rows_of_another_dtype_fail_with_the_sentence_of_the_model(model: Path) -> None:
-    wide = table(10).map_batches(lambda b: {"x": b["image"].astype(np.float64)})
+    wide = table(10).map_batches(_wide)
 
     with pytest.raises(Exception, match=r"input x: \(10, 3\) of float64: needs x: \(n, 3\) of flo"):
         rx.ray.map_batches(wide.materialize(), model).materialize()
