@@ -5,7 +5,6 @@ Collectives are those of ``ray.util.collective`` over gloo, which needs torch.
 
 import uuid
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -108,4 +107,4 @@ class _Device:
 
 
 def _collective() -> Any:
-    return import_module("ray.util.collective")
+    return ray_module("ray.util.collective")
