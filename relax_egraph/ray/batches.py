@@ -66,7 +66,8 @@ def map_batches(
     An input reads the column of its name, or the one that `columns` says; a result is the column
     ``output_0`` and so on, or as `outputs` says.  Other columns stay, such as keys.  Batches have
     `batch_size` rows; by default as many as the largest bounded range of the model's plans, or
-    `MOST_ROWS`.  A model of a fixed number of rows may get any number.
+    `MOST_ROWS`.  A model of a fixed number of rows may get any number.  Rows have to be
+    independent: a model that subtracts the mean of a batch has other results for other batches.
 
     Each of the `actors` takes `threads` processors; reading and writing take others, without which
     Ray waits for ever.  Actors of one machine share the weights, which stay in the file: it has to
