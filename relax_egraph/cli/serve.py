@@ -101,9 +101,9 @@ def serve(
     address: str | None,
     replicas: int | None,
 ) -> None:
-    """Serve MODEL.rxe over HTTP by KServe's V2 protocol, until interrupted or terminated.
+    """Serve MODEL.rxe over HTTP by KServe's V2 protocol.
 
-    Requests that wait at the same time run as one. Health is at /v2/health/ready, counts for
+    It ends when it is interrupted or terminated. Requests that wait at the same time run as one. Health is at /v2/health/ready, counts for
     Prometheus at /metrics. There is no authentication: the server listens at this machine alone
     unless --host says otherwise. Needs pip install 'relax-egraph[serve]', or relax-egraph[ray].
     """

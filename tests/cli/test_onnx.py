@@ -425,7 +425,7 @@ def test_versions_and_the_processor_are_told() -> None:
     told = dict(line.split(maxsplit=1) for line in lines)
     assert list(told) == [
         *("relax-egraph", "python", "numpy", "egglog", "llvmlite", "sympy", "highspy", "onnx"),
-        *("torch", "jax", "z3-solver"),
+        *("torch", "jax", "z3-solver", "ray"),
         *("system", "processor", "caches", "features"),
     ]
     assert told["numpy"] == np.__version__
