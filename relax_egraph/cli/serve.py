@@ -103,9 +103,10 @@ def serve(
 ) -> None:
     """Serve MODEL.rxe over HTTP by KServe's V2 protocol.
 
-    It ends when it is interrupted or terminated. Requests that wait at the same time run as one. Health is at /v2/health/ready, counts for
-    Prometheus at /metrics. There is no authentication: the server listens at this machine alone
-    unless --host says otherwise. Needs pip install 'relax-egraph[serve]', or relax-egraph[ray].
+    It ends when it is interrupted or terminated. Requests that wait at the same time run as one.
+    Health is at /v2/health/ready, counts for Prometheus at /metrics. There is no authentication:
+    the server listens at this machine alone unless --host says otherwise. Needs pip install
+    'relax-egraph[serve]', or relax-egraph[ray].
     """
     if model.suffix != ".rxe":
         saved = model.with_suffix(".rxe").name
