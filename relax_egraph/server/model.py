@@ -6,28 +6,11 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relax_egraph.inference.tensor import Tensor
+
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
 """Arrays by the names of inputs or outputs."""
-
-
-class Tensor(Protocol):
-    """The type of an input or an output; a text in `shape` is a symbol or an expression of some."""
-
-    @property
-    def name(self) -> str:
-        """The name in requests."""
-        ...
-
-    @property
-    def dtype(self) -> str:
-        """Numpy's name."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int | str, ...]:
-        """The extents."""
-        ...
 
 
 class Model(Protocol):

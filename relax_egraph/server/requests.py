@@ -7,7 +7,8 @@ from math import prod
 from typing import Any, cast
 
 from relax_egraph.errors import nearest
-from relax_egraph.server.model import Array, Model, Tensor, shape_text
+from relax_egraph.inference.tensor import Tensor
+from relax_egraph.server.model import Array, Model, shape_text
 from relax_egraph.server.refusal import bad
 from relax_egraph.server.tensors import DATATYPES, from_bytes, from_json
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import relax_egraph as rx
-from relax_egraph.server.model import Arrays, Model, Tensor
+from relax_egraph.inference.tensor import Tensor
+from relax_egraph.server.model import Arrays, Model
 from relax_egraph.server.requests import Request
 from relax_egraph.server.tensors import DATATYPES, to_bytes, to_json
 

@@ -10,8 +10,9 @@ import logging
 import numpy as np
 
 from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.inference.tensor import Tensor
 from relax_egraph.ir.dtypes import TABLE
-from relax_egraph.server.model import Array, Arrays, Model, Tensor, joined
+from relax_egraph.server.model import Array, Arrays, Model, joined
 
 LOG = logging.getLogger(__name__)
 

@@ -12,27 +12,16 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-import relax_egraph as rx
 from tests.support.command import invoke
+from tests.support.served import saved_doubled
 
 for package in ("starlette", "uvicorn", "prometheus_client"):
     pytest.importorskip(package, reason="needs the extra [serve]")
 
-MODULE = """
-@R.function
-def main(x: R.Tensor(("n", 2), "float32")):
-    with R.dataflow():
-        y = R.add(x, x)
-        R.output(y)
-    return y
-"""
-
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("serve") / "doubled.rxe"
-    rx.build(rx.parse(MODULE)).save(path)
-    return path
+    return saved_doubled(tmp_path_factory.mktemp("serve"))
 
 
 @pytest.fixture

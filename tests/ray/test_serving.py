@@ -12,10 +12,9 @@ from urllib.request import Request, urlopen
 import numpy as np
 import pytest
 
-import relax_egraph as rx
 from relax_egraph.errors import ExecutableError, UnknownFunction
 from relax_egraph.ray.cluster import LOCAL, connected
-from tests.support.served import infer_body
+from tests.support.served import infer_body, saved_doubled
 
 pytest.importorskip("ray", reason="needs the extra [ray]")
 pytest.importorskip("ray.serve", reason="needs the extra [ray]")
@@ -25,21 +24,10 @@ from relax_egraph.serve import Limits, deployment
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Ray
 
-MODULE = """
-@R.function
-def main(x: R.Tensor(("n", 2), "float32")):
-    with R.dataflow():
-        y = R.add(x, x)
-        R.output(y)
-    return y
-"""
-
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("serving") / "doubled.rxe"
-    rx.build(rx.parse(MODULE)).save(path)
-    return path
+    return saved_doubled(tmp_path_factory.mktemp("serving"))
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import relax_egraph as rx
 from relax_egraph.errors import RunError
+from relax_egraph.inference.tensor import Tensor
 from relax_egraph.server.model import Arrays
 from tests.support.served import (
     NO_HEADERS,
     FakeModel,
     Headers,
-    Input,
     Reply,
     ask,
     doubled,
@@ -228,7 +228,7 @@ def test_bytes_behind_the_inputs_are_refused() -> None:
 
 
 def test_two_sizes_of_a_symbol_are_refused() -> None:
-    inputs = [Input(name, "float32", ("n", 2)) for name in ("x", "z")]
+    inputs = [Tensor(name, "float32", ("n", 2)) for name in ("x", "z")]
 
     reply = asked(INFER, infer_body(x=rows(1), z=rows(1, 2)), model=FakeModel(inputs=inputs))
 

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from relax_egraph.errors import RunError
+from relax_egraph.inference.tensor import Tensor
 from relax_egraph.server.model import Array, Arrays
 from relax_egraph.server.rows import are_independent
-from tests.support.served import FakeModel, Input
+from tests.support.served import FakeModel
 
 Function = Callable[[Array], Array]
 
 
 def model(function: Function, *shape: int | str) -> FakeModel:
-    tensors = [Input(name, "float32", shape or ("n", 2)) for name in ("x", "y")]
+    tensors = [Tensor(name, "float32", shape or ("n", 2)) for name in ("x", "y")]
     return FakeModel(lambda inputs: {"y": function(inputs["x"])}, tensors[:1], tensors[1:])
 
 
@@ -48,7 +49,7 @@ def test_sizes_are_tried_until_the_model_takes_one() -> None:
             raise RunError("s is not divisible by 8")
         return {"y": inputs["x"]}
 
-    tensor = Input("x", "float32", ("n", "s"))
+    tensor = Tensor("x", "float32", ("n", "s"))
 
     assert are_independent(FakeModel(eights, [tensor], [tensor]))
 

@@ -4,20 +4,30 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import relax_egraph as rx
+from relax_egraph.inference.tensor import Tensor
 from relax_egraph.server.model import Array, Arrays
 
+DOUBLED = """
+@R.function
+def main(x: R.Tensor(("n", 2), "float32")):
+    with R.dataflow():
+        y = R.add(x, x)
+        R.output(y)
+    return y
+"""
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """An input or an output."""
 
-    name: str
-    dtype: str
-    shape: tuple[int | str, ...]
+def saved_doubled(folder: Path) -> Path:
+    """A saved model of 2·x."""
+    path = folder / "doubled.rxe"
+    rx.build(rx.parse(DOUBLED)).save(path)
+    return path
 
 
 def doubled(inputs: Arrays) -> Arrays:
@@ -30,8 +40,8 @@ class FakeModel:
     """A function of numpy as a model; it notes the rows of its calls."""
 
     run: Callable[[Arrays], Arrays] = doubled
-    inputs: Sequence[Input] = (Input("x", "float32", ("n", 2)),)
-    outputs: Sequence[Input] = (Input("y", "float32", ("n", 2)),)
+    inputs: Sequence[Tensor] = (Tensor("x", "float32", ("n", 2)),)
+    outputs: Sequence[Tensor] = (Tensor("y", "float32", ("n", 2)),)
     batch: str | None = "n"
     bounds: Sequence[int] = (1, 4, 8)
     name: str = "fake"
