@@ -81,11 +81,12 @@ def piece(machine: Machine, bits: int = FLOAT) -> int:
     return min(MOST_STEPS, max(FEWEST_STEPS, steps))
 
 
-def block_rows(machine: Machine, bits: int = FLOAT) -> int:
-    """The rows of a block: whole tiles, which the second-level cache holds for all columns."""
+def block_rows(machine: Machine, bits: int = FLOAT, columns: int = BLOCK_COLUMNS) -> int:
+    """The rows of a block: whole tiles, which the second-level cache holds for all `columns`."""
     rows = _block_of_left(machine, bits) // piece(machine, bits)
+    most = max(FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS * BLOCK_COLUMNS // columns)
     tall = micro_tile(machine, bits).rows
-    return max(1, min(MOST_BLOCK_ROWS, rows) // tall) * tall
+    return max(1, min(most, rows) // tall) * tall
 
 
 def _block_of_left(machine: Machine, bits: int) -> int:
@@ -107,6 +108,21 @@ def copied_from(machine: Machine, bits: int = FLOAT) -> tuple[int, int]:
     is_wide = strip(machine, bits) > machine.line_of(bits)
     largest = 2 * machine.second.size if is_wide else machine.first.size
     return ROWS_OF_COPY * machine.lanes(bits), 8 * largest // bits
+
+
+FEWEST_PANELS = 8
+"""The minimal panels of a right operand that are wider than a block: threads share them."""
+
+
+def panel_columns(machine: Machine, columns: int, bits: int = FLOAT) -> int:
+    """The columns of a right operand that are copied at once, of `columns` of elements of `bits`.
+
+    The left operand is read once for each panel, in rows that are far apart, while a panel is read
+    in order; so panels of float32 are two blocks wide where a block is several strips.
+    """
+    wide = 2 * BLOCK_COLUMNS * FLOAT // max(bits, FLOAT)
+    is_wide = strip(machine, bits) < BLOCK_COLUMNS and columns >= FEWEST_PANELS * wide
+    return wide if is_wide else BLOCK_COLUMNS
 
 
 def streamed_rows(machine: Machine, bits: int = FLOAT) -> int:

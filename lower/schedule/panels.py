@@ -9,7 +9,13 @@ from collections.abc import Callable
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import TABLE
 from relax_egraph.lower.emit.machine import scheduled_machine
-from relax_egraph.lower.intrinsics.tile_sizes import BLOCK_COLUMNS, piece, strip
+from relax_egraph.lower.intrinsics.tile_sizes import (
+    BLOCK_COLUMNS,
+    block_rows,
+    panel_columns,
+    piece,
+    strip,
+)
 from relax_egraph.lower.intrinsics.transpose import name_of
 from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.epilogue import Epilogue, Point
@@ -17,7 +23,7 @@ from relax_egraph.lower.schedule.loops import ZERO, around, parallel
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.product import Product, bound_load
 from relax_egraph.lower.schedule.strips import Strips
-from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_rows
+from relax_egraph.lower.schedule.tiles import RightOperand, block, cut_evenly
 from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, from_dim
 from relax_egraph.tir.stmt import For, IfThenElse, Stmt, Store, TensorIntrinsic, TirBlock, seq
 
@@ -29,18 +35,22 @@ def by_panels(epilogue: Epilogue, names: Names) -> Stmt:
     """
     p = epilogue.product
     batch, values = names.renamed(p.batch, "b")
-    columns = cut(p.column.extent, BLOCK_COLUMNS, "jo", names)
+    machine, extent = scheduled_machine(), p.column.extent
+    bits, size = TABLE[p.b.buffer.dtype].bits, BLOCK_COLUMNS
+    if isinstance(extent, int) and not p.over:
+        size = panel_columns(machine, extent, bits)
+    columns = cut(extent, size, "jo", names)
     depth = p.depth.extent if p.depth else 1
-    width = min(columns.size, strip(scheduled_machine(), TABLE[p.b.buffer.dtype].bits))
+    width = min(columns.size, strip(machine, bits))
     panel = Buffer(
         names.fresh("panel"), (-(-columns.size // width), depth, width), p.b.buffer.dtype
     )
     pack = _pack(p, panel, columns, values, names)
     prepare = pack if p.over else None
     step, line = Imm(width, "int64"), Strips(depth, width, panel.dtype).line
-    steps = piece(scheduled_machine(), p.bits)
+    steps = piece(machine, p.bits)
     right = RightOperand(lambda k: panel[0, k, 0], step, line, steps, prepare=prepare)
-    rows = cut_rows(p, names)
+    rows = cut_evenly(p, block_rows(machine, p.bits, size), names)
     blocks = around(rows.blocks, block(epilogue, right, rows, columns, values, names))
     body = blocks if p.over else seq(pack, blocks)
     return parallel((*batch, *columns.blocks), TirBlock("panel", (), body, allocs=(panel,)))

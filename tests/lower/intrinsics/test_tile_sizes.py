@@ -19,6 +19,7 @@ from relax_egraph.lower.intrinsics.tile_sizes import (
     block_rows,
     copied_from,
     micro_tile,
+    panel_columns,
     piece,
     strip,
 )
@@ -74,6 +75,27 @@ def test_sizes_follow_from_the_machine(
     assert tuple(strip(machine, bits) for bits in (32, 16, 8)) == strips
     assert (piece(machine), block_rows(machine)) == (steps, rows)
     assert copied_from(machine) == copied
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "columns", "sizes"),
+    [
+        ("x86_64:x86-64-v3", 32, 1024, (48, 128)),
+        ("x86_64:x86-64-v3", 32, 1023, (48, 64)),
+        ("x86_64:x86-64-v3", 64, 1024, (48, 64)),
+        ("x86_64:znver3", 32, 4096, (48, 128)),
+        ("x86_64:x86-64-v4", 32, 4096, (96, 64)),
+        ("aarch64:neoverse-n1", 32, 4096, (45, 128)),
+    ],
+)
+def test_wide_panels_leave_room_for_fewer_rows(
+    name: str, bits: int, columns: int, sizes: tuple[int, int]
+) -> None:
+    machine = machine_of(processor(name))
+
+    width = panel_columns(machine, columns, bits)
+
+    assert (block_rows(machine, bits, width), width) == sizes
 
 
 def test_sizes_of_doubles_follow_from_their_bits() -> None:

@@ -176,12 +176,12 @@ def test_a_product_with_a_column_runs_by_rows() -> None:
     assert_same_results(function, n=3, k=7)
 
 
-def transposed_right(rows: Dim, depth: Dim) -> PrimFunc:
+def transposed_right(rows: Dim, depth: Dim, columns: Dim = M) -> PrimFunc:
     """``relu(x · wᵀ)``."""
-    x, w = te.placeholder((rows, depth), name="x"), te.placeholder((M, depth), name="w")
+    x, w = te.placeholder((rows, depth), name="x"), te.placeholder((columns, depth), name="w")
     k = te.reduce_axis(depth)
-    c = te.compute((rows, M), lambda i, j: te.sum(x[i, k] * w[j, k], k), "c")
-    out = te.compute((rows, M), lambda i, j: te.maximum(c[i, j], 0.0), "out")
+    c = te.compute((rows, columns), lambda i, j: te.sum(x[i, k] * w[j, k], k), "c")
+    out = te.compute((rows, columns), lambda i, j: te.maximum(c[i, j], 0.0), "out")
     return te.create_prim_func(x, w, out)
 
 
@@ -278,6 +278,17 @@ def test_panels_are_as_wide_as_the_micro_kernel_of_the_machine(target: str) -> N
 
     assert panels_of(copied) == [("panel0", shapes[target])]
     assert_same_results(transposed_right(9, K), m=70, k=3)
+
+
+def test_many_narrow_strips_are_copied_by_wide_panels(target: str) -> None:
+    columns = 8 * 128 + 40
+
+    function = transposed_right(50, 3, columns)
+
+    strips = {"x86_64:x86-64-v4": (1, 64), "x86_64:x86-64-v3": (8, 16), "generic": (8, 16)}
+    count, width = strips[target]
+    assert panels_of(schedule(function)) == [("panel0", (count, 3, width))]
+    assert_same_results(function)
 
 
 def test_a_narrow_micro_kernel_needs_copies_sooner() -> None:
