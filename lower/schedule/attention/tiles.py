@@ -8,6 +8,8 @@ with the values.  Tiles that the mask hides are skipped.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from relax_egraph.lower.emit.machine import scheduled_machine
+from relax_egraph.lower.intrinsics import tile_sizes
 from relax_egraph.lower.intrinsics.transpose import name_of
 from relax_egraph.lower.schedule.attention.mask import ALL
 from relax_egraph.lower.schedule.attention.match import Attention
@@ -51,7 +53,7 @@ BLOCK_ROWS = 512
 """The queries of a task, which share the transposed keys."""
 
 TILE_ROWS = 64
-TILE_KEYS = 512
+MOST_KEYS = 512
 """The scores of a tile take 128 KiB of the second-level cache, beside the keys and values."""
 
 MASKED_ROWS = 32
@@ -61,6 +63,15 @@ STRIP = 64
 """The columns of the micro-kernel."""
 
 
+def _most_keys() -> int:
+    """The keys of a tile.
+
+    A micro-kernel that is a cache line wide reads a part of each value, so it needs fewer of them
+    to find the others in the first-level cache.
+    """
+    return MOST_KEYS if tile_sizes.strip(scheduled_machine()) == STRIP else MOST_KEYS // 2
+
+
 def by_tiles(p: Attention, names: Names) -> Stmt:
     """The blocks of queries, each over all blocks of keys."""
     batch, fixed = names.renamed(p.batch, "b")
@@ -68,13 +79,14 @@ def by_tiles(p: Attention, names: Names) -> Stmt:
     # A hidden tile, or one without keys, does not initialize the sums.
     is_clear = p.seen != ALL or len(p.runs) > 1
     state = state_of(at_most(p.rows, BLOCK_ROWS), p.width, names, is_clear=is_clear)
-    strips = room("strips", names, TILE_KEYS // STRIP, p.size, STRIP)
+    most = _most_keys()
+    strips = room("strips", names, most // STRIP, p.size, STRIP)
     queries = room("queries", names, at_most(p.rows, _tile_rows(p)), p.size)
-    scores = room("scores", names, at_most(p.rows, _tile_rows(p)), TILE_KEYS)
+    scores = room("scores", names, at_most(p.rows, _tile_rows(p)), most)
     blocks: list[Stmt] = []
     copies: list[Buffer] = []
     for run in p.runs:
-        keys = parts(from_dim(run.key.extent), TILE_KEYS, "ko", names)
+        keys = parts(from_dim(run.key.extent), most, "ko", names)
         values = _values(run, keys, fixed, names)
         buffers = (queries, strips, scores)
         tiles = _tiles(run, fixed, block, keys, state, buffers, values.place, names)
@@ -117,6 +129,7 @@ def _tiles(
 ) -> Stmt:
     """The tiles of a block of queries and a block of keys, which are in strips."""
     queries, strips, scores = buffers
+    _, scores_row = scores.shape
     tile = parts(block.count, _tile_rows(p), "io", names)
     first = block.start + tile.start
     last = first + tile.count - 1
@@ -129,14 +142,14 @@ def _tiles(
     product = multiply(
         (queries[0, 0], p.size, 1),
         (strips[skipped + strip.place, 0, 0], STRIP, 1),
-        (scores[0, start], TILE_KEYS, 1),
+        (scores[0, start], scores_row, 1),
         (tile.count, strip.count, number(p.size)),
         adds=ZERO,
     )
     rows = _each(p, fixed, first, tile.count, names)
     powers = Tile(p, keys, scores, tile.count, count, tile.start, rows)
     total = multiply(
-        (scores[0, skipped * STRIP], TILE_KEYS, 1),
+        (scores[0, skipped * STRIP], scores_row, 1),
         values(skipped * STRIP),
         (state.values[tile.start, 0], p.width, 1),
         (tile.count, number(p.width), remaining),
@@ -189,7 +202,7 @@ def _values(p: Attention, keys: Parts, fixed: Values, names: Names) -> _Values:
             return bound_load(p.values, at), step, 1
 
         return _Values(place)
-    block, j, e = room("block", names, TILE_KEYS, p.width), names.var("j"), names.var("e")
+    block, j, e = room("block", names, _most_keys(), p.width), names.var("j"), names.var("e")
     point = {**fixed, p.key.var: keys.start + j, p.column.var: e}
     row = For(e, number(p.width), "vectorized", Store(block, (j, e), bound_load(p.values, point)))
     copy = For(j, keys.count, "serial", row)
