@@ -12,11 +12,11 @@ _SEVERAL = 3
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The instances that matched under the rule `head`, and the ids of the `wrong` ones."""
+    """The instances that matched under the rule `head`, and the `wrong` ones among them."""
 
     head: str
     fired: Sequence[Instance]
-    wrong: Set[int]
+    wrong: Set[Instance]
 
     def suspects(self, names: Iterable[str]) -> list[str]:
         """The rules among `names` with the largest shares of wrong instances."""
@@ -33,12 +33,12 @@ class Evidence:
         """Whether the rule `name` is wrong only in instances in which rules of `by` took part."""
         own = self.of(name)
         alone = [i for i in own if not any(uses(self.head, i, other) for other in by)]
-        return len(alone) >= _SEVERAL and not any(id(i) in self.wrong for i in alone)
+        return len(alone) >= _SEVERAL and not any(i in self.wrong for i in alone)
 
     def share(self, name: str) -> float:
         """The share of wrong instances among those with the rule `name`."""
         own = self.of(name)
-        return sum(id(i) in self.wrong for i in own) / len(own) if own else 0
+        return sum(i in self.wrong for i in own) / len(own) if own else 0
 
     def of(self, name: str) -> list[Instance]:
         """The instances in which the rule `name` took part."""

@@ -3,7 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import itemgetter
 from typing import TypeAlias
 
 from relax_egraph.base.interruption import keeping
@@ -234,20 +235,20 @@ def _in_cases(work: Work, lacking: Iterable[Verdict], seed: int) -> list[Unit]:
 
 
 def _combined(work: Work, do: Do, units: Sequence[Unit]) -> Iterator[tuple[int, Verdict]]:
-    """The verdicts of `units` with their seeds in the order of completion, one for each rule.
+    """The verdicts of `units` with their seeds as soon as they are known, one for each rule.
 
     Both directions of a birewrite have to fire.  A deduction is tried with several readers; it is
-    enough that one of them fires.
+    enough that one of them fires.  The parts of a verdict are combined in the order of `units`.
     """
+    places = {id(unit): place for place, unit in enumerate(units)}  # `units` keeps all of them
     waiting = Counter((unit.seed, name) for unit in units for name in work.rules_of(unit))
-    parts: dict[tuple[int, str], Verdict] = {}
+    parts: dict[tuple[int, str], list[tuple[int, Verdict]]] = defaultdict(list)
     for unit, verdicts in do(units):
         for verdict in verdicts:
             key = unit.seed, verdict.rule
-            if (other := parts.get(key)) is not None:
-                birewrite = work.rules[verdict.rule].kind == "birewrite"
-                verdict = (other.beside if birewrite else other.together)(verdict)
-            parts[key] = verdict
+            parts[key].append((places[id(unit)], verdict))
             waiting[key] -= 1
             if not waiting[key]:
-                yield unit.seed, parts.pop(key)
+                ordered = [part for _, part in sorted(parts.pop(key), key=itemgetter(0))]
+                birewrite = work.rules[verdict.rule].kind == "birewrite"
+                yield unit.seed, reduce(Verdict.beside if birewrite else Verdict.together, ordered)

@@ -71,7 +71,7 @@ class Group:
     wrong: list[Wrong] = field(default_factory=list[Wrong])
     hopeless: set[str] = field(default_factory=set[str])
     leaving: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
-    left: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    left: dict[Instance, frozenset[str]] = field(default_factory=dict[Instance, frozenset[str]])
 
     def verdicts(self) -> Iterator[Verdict]:
         """The verdicts on the rules of the group."""
@@ -139,7 +139,7 @@ class Group:
         """Record the matched and the wrong instances of a trial; return the wrong ones."""
         fired, wrong = trial
         self.fired += fired
-        self.leaving += [self.left[id(i)] for i in fired if id(i) in self.left]
+        self.leaving += [self.left[i] for i in fired if i in self.left]
         self.wrong += wrong
         return wrong
 
@@ -166,7 +166,7 @@ class Group:
         if not truthful(instance, self.book.declarations):
             refused["a value is not the number that a premise states"] += 1
             return None
-        self.left[id(instance)] = left
+        self.left[instance] = left
         return instance
 
     def leave(self, chain: Sequence[Direction]) -> frozenset[str]:
@@ -185,7 +185,7 @@ class Group:
 
     def blamed(self) -> set[str]:
         """The rules with the largest shares of wrong instances, without the excused ones."""
-        bad = frozenset(id(w.instance) for w in self.wrong if w.exceeds)
+        bad = frozenset(w.instance for w in self.wrong if w.exceeds)
         evidence = Evidence(self.head.name, self.fired, bad)
         return {n for n in evidence.suspects(self.chains) if not self.excused(n, evidence)}
 

@@ -69,8 +69,8 @@ def _compared(
         conflict = Difference("unsound", (), None, None, None, f"it {trial.conflict}")
         wrong.append(Wrong(program.instances[at], conflict, program.instances[at]))
         compared.add(at)
-    failed = {id(w.instance) for w in wrong}
-    compared |= {k for k, i in enumerate(program.instances) if id(i) in failed}
+    failed = {w.instance for w in wrong}
+    compared |= {k for k, i in enumerate(program.instances) if i in failed}
     fired = [program.instances[k] for k in sorted(matched & compared)]
     return fired, wrong
 

@@ -73,7 +73,8 @@ class Verdict:
     `differs_on` are the kinds of values on which the sides differed.  `guard` is the missing
     premise of a rule that fails only without it.  `proved` tells that both sides have one shape and
     dtype for all sizes, or that an equation of dimensions holds for all of them (`prove`).  A rule
-    that is not `checked` calls a function whose meaning is not known.
+    that is not `checked` calls a function whose meaning is not known.  `cut` says which limit of
+    time or memory a part of the check reached; without one, a seed determines the verdict.
     """
 
     rule: str
@@ -91,6 +92,7 @@ class Verdict:
     guard: str = ""
     proved: bool = False
     checked: bool = True
+    cut: str = ""
 
     @property
     def sound(self) -> bool:
@@ -125,6 +127,7 @@ class Verdict:
             ulps=max(self.ulps, other.ulps),
             differs_on=ordered({*self.differs_on, *other.differs_on}),
             proved=self.proved or other.proved,
+            cut=self.cut or other.cut,
         )
 
     def beside(self, other: "Verdict") -> "Verdict":
@@ -135,6 +138,7 @@ class Verdict:
             ulps=max(self.ulps, other.ulps),
             differs_on=ordered({*self.differs_on, *other.differs_on}),
             proved=self.proved and other.proved,
+            cut=self.cut or other.cut,
         )
 
     def __str__(self) -> str:
@@ -162,6 +166,8 @@ class Verdict:
             parts.append(f"{self.fired} instances of {', '.join(self.dtypes)}, ranks {ranks}")
         if self.proved:
             parts.append(f"{'shapes ' * bool(self.dtypes)}proved for all sizes")
+        if self.cut and self.cut != self.reason:
+            parts.append(self.cut)
         return "; ".join(parts)
 
     def _details(self) -> list[str]:
@@ -193,6 +199,7 @@ class Verdict:
             "ranks": list(self.ranks),
             "alone": self.alone,
             "reason": self.reason,
+            "cut": self.cut,
             "counterexample": None if example is None else example.as_dict(),
         }
 

@@ -112,9 +112,10 @@ class Work:
         return replace(verdict, guard=guard)
 
     def lost(self, unit: Unit, why: str) -> tuple[Verdict, ...]:
-        """The verdicts of a unit of one rule that did not end."""
+        """The verdicts of a unit of one rule that did not end, for the reason `why`."""
         rules = [self.patterns[chain[-1]].rule for chain in unit.chains]
-        return unit.known or tuple(silent(rule, why) for rule in rules)
+        known = unit.known or tuple(silent(rule, why) for rule in rules)
+        return tuple(replace(verdict, cut=why) for verdict in known)
 
     def tried_in_cases(self, unit: Unit) -> tuple[Verdict, ...]:
         """The known verdicts of `unit`, extended by trials on programs like those of the cases."""

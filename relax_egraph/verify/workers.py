@@ -1,7 +1,9 @@
 """Units of a check in this process, or in worker processes that a rule may crash.
 
 egglog cannot be interrupted within an iteration, and aborts if memory runs out.  A unit that does
-not end runs again rule by rule, so that only the culprit remains without a verdict.
+not end runs again rule by rule, so that only the culprit remains without a verdict.  The verdicts
+on the others say so, since a rule by itself has other instances.  Whether a unit ends depends on
+the time that it computes, which is much the same however busy the machine is.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -22,7 +24,10 @@ from relax_egraph.workers.pool import Pool
 from relax_egraph.workers.process import Death, Limits
 
 SECONDS = 120.0
-"""The time limit of a unit."""
+"""The processor time of a unit."""
+
+_WAITING = 10
+"""The most time that a unit takes, as a multiple of its processor time: others compute, too."""
 
 _MEMORY = 4 << 30
 
@@ -60,22 +65,25 @@ def _whole(answer: Sequence[Verdict] | Death) -> Sequence[Verdict]:
 
 def _verdicts(known: JournaledVerdicts, pool: Executor, unit: Unit) -> list[Verdict]:
     """The verdicts of `unit`; the verdict on a rule that crashes its process says so."""
-    answer = known.of(unit, lambda one: pool.run(partial(_do, one), Limits(SECONDS, _MEMORY)))
+    limits = Limits(_WAITING * SECONDS, _MEMORY, processor=SECONDS)
+    answer = known.of(unit, lambda one: pool.run(partial(_do, one), limits))
     if not isinstance(answer, Death):
         return list(answer)
     if len(known.work.rules_of(unit)) == 1:
-        return list(known.work.lost(unit, _lost(answer)))
-    return [verdict for part in unit.parts() for verdict in _verdicts(known, pool, part)]
+        return list(known.work.lost(unit, f"its check {_lost(answer)}"))
+    cut = f"tried by itself: the check of its group {_lost(answer)}"
+    parts = (verdict for part in unit.parts() for verdict in _verdicts(known, pool, part))
+    return [replace(verdict, cut=verdict.cut or cut) for verdict in parts]
 
 
 def _lost(death: Death) -> str:
     match death.cause:
         case "time":
-            return f"its check did not end within {death.limits.seconds:g} s"
+            return f"did not end within {death.reached}"
         case "memory":
-            return "its check ran out of memory"
+            return "ran out of memory"
         case "crash":
-            return f"its check ended the process {death.how}"
+            return f"ended the process {death.how}"
 
 
 _works = list[Work]()

@@ -67,9 +67,11 @@ def _receive(calls: SimpleQueue[bytes]) -> None:
 def _run(message: bytes) -> None:
     call: Callable[[], object]
     memory: int | None
+    processor: float | None
     try:
-        call, memory = pickle.loads(message)
+        call, memory, processor = pickle.loads(message)
         _limit_memory(memory)
+        _limit_processor(processor)
         _say(RETURNED, call())
     except MemoryError:
         raise
@@ -77,6 +79,7 @@ def _run(message: bytes) -> None:
         bytes(_SPARE)  # where no memory is left, exceptions of any kind come of it
         _say(RAISED, _portable(error))
     finally:
+        _limit_processor(None)
         _limit_memory(None)
 
 
@@ -94,6 +97,16 @@ def _limit_memory(size: int | None) -> None:
         sizes = [s for s in (size, most) if s not in (None, resource.RLIM_INFINITY)]
         resource.setrlimit(resource.RLIMIT_AS, (min(sizes, default=most), most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _limit_processor(seconds: float | None) -> None:
+    """End this process when it has computed for so long from now on, where the platform can.
+
+    The signal ends it within a function of a library, too, which returns to Python too late.
+    """
+    if hasattr(signal, "setitimer"):  # not on Windows
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds or 0)
 
 
 def _portable(error: Exception) -> Exception:

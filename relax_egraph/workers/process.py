@@ -31,6 +31,9 @@ _ONE_THREAD = {
 _LAST_WORDS = 4096
 """Bytes of the standard error of a dead process that are read."""
 
+_OVERDRAWN = "by SIGPROF"
+"""How a process ends at its limit of processor time."""
+
 _GRACE = 5.0
 """Seconds that a process has to end when it has closed its output."""
 
@@ -40,11 +43,14 @@ class Limits:
     """Bounds on a call: `seconds` of time, bytes of `memory` in the address space of its process.
 
     The time begins when the call tells of progress, if it does so within `start` seconds.
+    `processor` bounds the seconds that its process computes, on Unix: unlike the time, they are
+    about the same on a busy machine.
     """
 
     seconds: float
     memory: int | None = None
     start: float | None = None
+    processor: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +65,18 @@ class Death:
     def __str__(self) -> str:
         match self.cause:
             case "time":
-                return f"was ended after {self.limits.seconds:g} s"
+                return f"was ended after {self.reached}"
             case "memory":
                 return f"ran out of its {(self.limits.memory or 0) / (1 << 30):.2f} GiB of memory"
             case "crash":
                 return f"ended {self.how}"
+
+    @property
+    def reached(self) -> str:
+        """The limit of time that was reached, in words."""
+        if self.how == _OVERDRAWN:
+            return f"{self.limits.processor:g} s of processor time"
+        return f"{self.limits.seconds:g} s"
 
 
 class Worker:
@@ -102,7 +115,7 @@ class Worker:
         Whatever else ends the call, such as an interrupt, ends the process.  Raises ``ValueError``
         if another thread closes it meanwhile.
         """
-        request = pickle.dumps((call, limits.memory), protocol=5)
+        request = pickle.dumps((call, limits.memory, limits.processor), protocol=5)
         allowed, last, answer = limits.start or limits.seconds, b"", b""
         try:
             with self._within(allowed):
@@ -148,7 +161,7 @@ class Worker:
             self.process.kill()
             code = self.process.wait()
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-        if self._late:
+        if self._late or how == _OVERDRAWN:
             return Death("time", how, limits, last)
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LAST_WORDS))
         said = self._stderr.read()

@@ -144,7 +144,7 @@ def test_a_rule_without_end_costs_its_own_verdict(
     (verdict,) = rx.rules.check(rule, processes=2)
 
     assert str(verdict) == (
-        "without-end (<rules>:2:9): never fired: its check did not end within 3 s"
+        "without-end (<rules>:2:9): never fired: its check did not end within 3 s of processor time"
     )
 
 

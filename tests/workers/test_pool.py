@@ -89,6 +89,17 @@ def test_a_call_that_tells_nothing_in_time_is_ended() -> None:
     assert str(death) == "was ended after 2 s"
 
 
+def test_a_call_that_computes_too_long_is_ended_and_one_that_waits_is_not() -> None:
+    limits = Limits(600, processor=0.3)
+    with Pool(1) as pool:
+        pool.run(partial(time.sleep, 0.6), limits)
+        death = pool.run(holds_the_lock, limits)
+        pool.run(partial(re.match, "(a+)+$", "a" * 24 + "b"), Limits(600))
+
+    assert death == Death("time", "by SIGPROF", limits)
+    assert str(death) == "was ended after 0.3 s of processor time"
+
+
 def test_memory_is_bounded_call_by_call() -> None:
     with Pool(1) as pool:
         death = pool.run(takes_all_memory, Limits(60, memory=1 << 30))

@@ -181,7 +181,8 @@ def _steps(free: Values, instance: Instance) -> Iterator[Values]:
     for extent in sorted({d for d in every if isinstance(d, int) and d != 1}):
         for less in (1, 2, 3):
             yield {v: _replaced(x, sorts.get(v, ""), extent, less) for v, x in free.items()}
-    for dtype in {x for v, x in free.items() if sorts.get(v) == "String" and x in _DTYPES}:
+    texts = (x for v, x in free.items() if sorts.get(v) == "String")
+    for dtype in dict.fromkeys(x for x in texts if x in _DTYPES):
         for other in _DTYPES[: _DTYPES.index(dtype)]:
             yield {v: other if x == dtype else x for v, x in free.items()}
     sized = _of_fixed_length(instance)

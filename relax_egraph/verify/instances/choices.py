@@ -62,8 +62,9 @@ def any_value(known: Known, variable: str, sort: str) -> Any:
 def _rounded(known: Known, variable: str, value: float) -> float:
     """`value`, rounded to the dtypes of the tensors with the constant `variable`."""
     tensors = [t for t, constant in known.problem.scalars.items() if constant == variable]
-    for dtype in {known.get(known.problem.dtypes[t]) for t in tensors} - {MISSING}:
-        if is_float(dtype):
+    dtypes = [known.get(known.problem.dtypes[t]) for t in tensors]
+    for dtype in dict.fromkeys(dtypes):
+        if dtype is not MISSING and is_float(dtype):
             with np.errstate(all="ignore"):
                 value = float(np.asarray(value).astype(dtype))
     return value

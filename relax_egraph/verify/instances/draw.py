@@ -30,9 +30,11 @@ _LAST = ("reshape", "broadcast_to")
 """Operators that accept any operand, which are drawn after the values that they connect."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Instance:
     """Values for all variables of `problem`; `rules` are the rules that should match.
+
+    Instances are compared by identity: two draws of the same values count twice.
 
     `arrays` are the elements of leaves by variable, and `extents` the extents of symbols, for which
     a difference was seen.  All others are random.

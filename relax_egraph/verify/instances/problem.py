@@ -47,7 +47,7 @@ class Problem:
     sorts: Mapping[str, str]
     elements: Mapping[str, tuple[str, ...]]
     scalars: Mapping[str, Arg]
-    constants: frozenset[str]
+    constants: tuple[str, ...]
     positions: Mapping[str, Arg]
     uses: tuple[Apply, ...]
     producers: Mapping[str, Application]

@@ -73,7 +73,7 @@ class _Resolving:
             sorts={v: s for v, s in self.sorts.items() if bake(v) == v},
             elements=elements,
             scalars={str(bake(t)): bake(c) for t, c in facts.scalars.items()},
-            constants=frozenset(str(bake(t)) for t in facts.constants),
+            constants=tuple(dict.fromkeys(str(bake(t)) for t in facts.constants)),
             positions={str(bake(t)): bake(i) for t, i in facts.positions.items()},
             uses=tuple(replace(u, args=tuple(map(bake, u.args))) for u in facts.uses),
             producers=producers,
@@ -177,9 +177,9 @@ class _Resolving:
                         self.same.unite(facts.scalars[x], other)
                     facts.scalars[x] = other
                 case "is-const":
-                    facts.constants.add(x)
+                    facts.constants.append(x)
                 case "within-tolerance" | "has-reciprocal":
-                    facts.constants.add(x)
+                    facts.constants.append(x)
                     facts.premises.append(apply)
                 case "source-index" if other is not None:
                     facts.positions[x] = other
@@ -273,7 +273,7 @@ def _refuse_cycles(
 class _Facts:
     premises: list[Apply] = field(default_factory=list[Apply])
     scalars: dict[str, Arg] = field(default_factory=dict[str, Arg])
-    constants: set[str] = field(default_factory=set[str])
+    constants: list[str] = field(default_factory=list[str])
     positions: dict[str, Arg] = field(default_factory=dict[str, Arg])
     uses: list[Apply] = field(default_factory=list[Apply])
 
