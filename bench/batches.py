@@ -153,6 +153,8 @@ class Outcome:
 
 def measured(dataset: Any) -> Outcome:
     """Run `dataset` to its end; its time begins when its actors have answered for one batch."""
+    while _memory().total:  # the actors of the last run are ending
+        time.sleep(0.1)
     samples: list[Memory] = []
     ended = Event()
 
