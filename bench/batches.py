@@ -1,7 +1,8 @@
 """``python -m bench.batches``: tables through models by Ray, beside onnxruntime in the same way.
 
-Rows a second by one and by two actors, and the memory of the actors, on this machine.  The rows are
-drawn once and lie in Ray's memory; results are compared before times.  Needs ``.[bench,ray]``.
+Rows a second by one and by two actors, and the memory of one and of eight actors, on this machine,
+beside actors that do nothing.  The rows are drawn once and lie in Ray's memory; results are
+compared before times.  Needs ``.[bench,ray]``, and 8 GB for the large model.
 """
 
 import time
@@ -25,7 +26,8 @@ from bench.output import console
 from bench.program import Array
 from bench.resnet import resnet
 from examples.digits.model import Digits, build_model
-from relax_egraph.ir import symbol
+from relax_egraph.ir import Var, call, const, symbol, tensor
+from relax_egraph.ir.expr import Expr
 from relax_egraph.ray.cluster import LOCAL, connected, ray_module
 
 onnxruntime: Any = import_module("onnxruntime")  # optional: absent when types are checked
@@ -45,7 +47,8 @@ MANY = 8
 class Subject:
     """A model, how many rows are drawn for it, and how many are in a batch.
 
-    A `masked` one has a second input, a mask of the first extent of a row.
+    A `masked` one has a second input, a mask of the first extent of a row.  Of a `large` one there
+    are not many sessions of onnxruntime, each of which has the weights for itself.
     """
 
     name: str
@@ -54,12 +57,32 @@ class Subject:
     rows: int
     batch: int
     masked: bool = False
+    large: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Those that its inputs read, in order."""
         return ("x", "mask") if self.masked else ("x",)
 
+
+def large_layers() -> rx.IRModule:
+    """Four layers of 8192 units, with 1.07 GB of weights."""
+    random = np.random.default_rng(0)
+    bb = rx.BlockBuilder()
+    x = Var("x", tensor((symbol("n"), _WIDTH), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            value: Expr = x
+            for _ in range(4):
+                weights = random.standard_normal((_WIDTH, _WIDTH), np.float32)
+                weights *= np.float32(_WIDTH**-0.5)
+                value = bb.emit(call("nn.relu", bb.emit(call("matmul", value, const(weights)))))
+            out = bb.emit_output(value)
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+_WIDTH = 8192
 
 SUBJECTS = (
     Subject("digits", lambda: build_model(Digits.load().weights), (64,), 400_000, 1024),
@@ -72,6 +95,7 @@ SUBJECTS = (
         masked=True,
     ),
     Subject("ResNet-50", lambda: resnet(symbol("n")), (3, 224, 224), 64, 4),
+    Subject("4 layers of 8192, 1.07 GB of weights", large_layers, (_WIDTH,), 512, 16, large=True),
 )
 
 
@@ -93,12 +117,29 @@ class Session:
         return {"id": batch["id"], "output_0": result}
 
 
+class Idle:
+    """An actor that does nothing: what Python, Ray and its libraries take."""
+
+    def __call__(self, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """Zeros, with the keys of a batch."""
+        return {"id": batch["id"], "output_0": np.zeros(len(batch["id"]), np.float32)}
+
+
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of all actors together, at most: proportional shares of pages, and private pages."""
+    """Proportional shares of pages, in bytes, of all actors together, when they are largest.
 
-    shares: int
-    resident: int
+    They are `private` data, `files`, which are code and weights, and batches in Ray's `store`.
+    """
+
+    private: int
+    files: int
+    store: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.private + self.files + self.store
 
 
 @dataclass(frozen=True)
@@ -112,6 +153,8 @@ class Outcome:
 
 def measured(dataset: Any) -> Outcome:
     """Run `dataset` to its end; its time begins when its actors have answered for one batch."""
+    while _memory().total:  # the actors of the last run are ending
+        time.sleep(0.1)
     samples: list[Memory] = []
     ended = Event()
 
@@ -134,20 +177,21 @@ def measured(dataset: Any) -> Outcome:
     keys = np.concatenate([batch["id"] for batch in batches])
     results = np.concatenate([batch["output_0"] for batch in batches])[np.argsort(keys)]
     timed = len(keys) - len(batches[0]["id"])
-    return Outcome(timed / seconds, max(samples, key=lambda m: m.shares), results)
+    return Outcome(timed / seconds, max(samples, key=lambda m: m.total), results)
 
 
 def _memory() -> Memory:
     """The memory of the processes of actors that map batches."""
-    shares = resident = 0
+    sums = dict.fromkeys(("Pss_Anon", "Pss_File", "Pss_Shmem"), 0)
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
             if not (process / "cmdline").read_bytes().startswith(b"ray::MapWorker"):
                 continue
             lines = (process / "smaps_rollup").read_text().splitlines()[1:]
             of = {name: int(rest.split()[0]) * 1024 for name, rest in map(_parted, lines)}
-            shares, resident = shares + of["Pss"], resident + of["Rss"]
-    return Memory(shares, resident)
+            for name in sums:
+                sums[name] += of[name]
+    return Memory(*sums.values())
 
 
 def _parted(line: str) -> tuple[str, str]:
@@ -169,20 +213,21 @@ def rows_of(subject: Subject) -> Any:
 
 
 def runs(subject: Subject, folder: Path) -> Iterator[tuple[str, int, Outcome]]:
-    """Both systems on one and on two actors, in turns, and ours on `MANY`."""
+    """Both systems on one and on two actors, in turns, and on `MANY`; actors that do nothing."""
     module = subject.make()
     saved, written = folder / "model.rxe", folder / "model.onnx"
     rx.build(rx.optimize(module)).save(saved)
     written.write_bytes(onnx_model(module).SerializeToString())
+    del module
     table = rows_of(subject)
 
     def ours(actors: int) -> Any:
         return rx.ray.map_batches(table, saved, batch_size=subject.batch, actors=actors)
 
-    def theirs(actors: int) -> Any:
+    def by(actor: type, actors: int, *arguments: object) -> Any:
         return table.map_batches(
-            Session,
-            fn_constructor_args=(str(written), subject.columns),
+            actor,
+            fn_constructor_args=arguments,
             batch_size=subject.batch,
             batch_format="numpy",
             zero_copy_batch=True,
@@ -190,28 +235,37 @@ def runs(subject: Subject, folder: Path) -> Iterator[tuple[str, int, Outcome]]:
             num_cpus=1,
         )
 
-    for actors in (1, 2):
+    for actors in (1, 2, MANY):
         yield "relax-egraph", actors, measured(ours(actors))
-        yield "onnxruntime", actors, measured(theirs(actors))
-    yield "relax-egraph", MANY, measured(ours(MANY))
+        if actors < MANY or not subject.large:
+            run = by(Session, actors, str(written), subject.columns)
+            yield "onnxruntime", actors, measured(run)
+    for actors in (1, MANY):
+        yield NOTHING, actors, measured(by(Idle, actors))
+
+
+NOTHING = "nothing"
 
 
 def table_of(subject: Subject, found: Iterable[tuple[str, int, Outcome]]) -> Table:
     """The rows of one model; raises ``AssertionError`` where systems disagree."""
     table = Table(title=subject.name)
-    for column in ("system", "actors", "rows/s", "MB an actor, resident", "MB of all, shares"):
+    columns = ("system", "actors", "rows/s", "MB", "private", "files", "store", "MB / MB of one")
+    for column in columns:
         table.add_column(column, justify="right" if table.columns else "left")
     expected: Array | None = None
+    ones: dict[str, int] = {}
     for system, actors, outcome in found:
-        expected = outcome.results if expected is None else expected
-        error = np.abs(outcome.results - expected).max() / np.abs(expected).max()
-        assert error < TOLERANCE, (system, actors, error)
+        if system != NOTHING:
+            expected = outcome.results if expected is None else expected
+            error = np.abs(outcome.results - expected).max() / np.abs(expected).max()
+            assert error < TOLERANCE, (system, actors, error)
+        memory = outcome.memory
+        one = ones.setdefault(system, memory.total)
         table.add_row(
-            system,
-            str(actors),
-            f"{outcome.rows_a_second:,.0f}",
-            f"{outcome.memory.resident / actors / 1e6:.0f}",
-            f"{outcome.memory.shares / 1e6:.0f}",
+            *(system, str(actors), f"{outcome.rows_a_second:,.0f}"),
+            *(f"{m / 1e6:.0f}" for m in (memory.total, memory.private, memory.files, memory.store)),
+            f"{memory.total / one:.2f}",
         )
     return table
 

@@ -8,8 +8,6 @@ once.
 
 import hashlib
 import json
-import mmap
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,11 @@ import numpy as np
 from relax_egraph.base.files import replacing
 from relax_egraph.errors import ExecutableError
 from relax_egraph.vm.executable import ConstantValue, Executable, KernelSet
+from relax_egraph.vm.file_map import bytes_of
 from relax_egraph.vm.native.program import Driver
 from relax_egraph.vm.reading import read_executable
 from relax_egraph.vm.sections import Contents, chunks, read_sections, round_up
-from relax_egraph.vm.storage import Bytes, aligned_bytes
+from relax_egraph.vm.storage import aligned_bytes
 
 
 def to_bytes(executable: Executable) -> bytes:
@@ -39,7 +38,7 @@ def save(executable: Executable, path: Path) -> None:
 
 def load(path: Path, digest: str | None = None, *, mapped: bool = True) -> Executable:
     """See `Executable.load`."""
-    data = _file(path, mapped=mapped)
+    data = bytes_of(path, mapped=mapped)
     if digest is not None:
         actual = hashlib.sha256(data.data).hexdigest()
         if actual != digest.lower():
@@ -73,17 +72,6 @@ def same(a: Executable, b: Executable) -> bool:
 
 def _same_bytes(a: bytes | memoryview, b: bytes | memoryview) -> bool:
     return np.array_equal(np.frombuffer(a, np.uint8), np.frombuffer(b, np.uint8))
-
-
-def _file(path: Path, *, mapped: bool) -> Bytes:
-    with path.open("rb") as file:
-        if mapped:
-            try:
-                return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-            except (OSError, ValueError):  # a file system without maps; an empty file
-                pass
-        data = aligned_bytes(os.fstat(file.fileno()).st_size)
-        return data[: file.readinto(data.data)]
 
 
 def _contents(executable: Executable) -> Contents:

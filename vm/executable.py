@@ -1,7 +1,7 @@
 """What the virtual machine runs: functions, constants, names, code and kernels."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,6 +44,14 @@ class VMFunction:
     end: int
     param_info: tuple[str, ...]
     private: bool = False
+
+
+def function_among(functions: Sequence[VMFunction], name: str) -> VMFunction:
+    """The function `name` of an executable; raises `UnknownFunction`."""
+    for function in functions:
+        if function.name == name:
+            return function
+    raise UnknownFunction.among(name, "in the executable", (f.name for f in functions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +101,7 @@ class Executable:
     driver: Driver | None = None
 
     def __getitem__(self, name: str) -> VMFunction:
-        for function in self.functions:
-            if function.name == name:
-                return function
-        names = (function.name for function in self.functions)
-        raise UnknownFunction.among(name, "in the executable", names)
+        return function_among(self.functions, name)
 
     def __repr__(self) -> str:
         kernels = counted(len(self.kernel_names), "kernel")

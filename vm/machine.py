@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from relax_egraph.base.parameters import (
 from relax_egraph.errors import RunError
 from relax_egraph.vm.arguments import convert
 from relax_egraph.vm.builtins import Packed, invoke_closure
-from relax_egraph.vm.call_report import CallReport, Roofline
 from relax_egraph.vm.dlpack import exported
 from relax_egraph.vm.entries import Entries
 from relax_egraph.vm.executable import Executable
@@ -35,11 +34,13 @@ from relax_egraph.vm.interpreter import Interpreter
 from relax_egraph.vm.native.engine import NativeEngine
 from relax_egraph.vm.native.program import Surroundings
 from relax_egraph.vm.pool import StoragePool
-from relax_egraph.vm.profile import profile
 from relax_egraph.vm.resolve import resolve
 from relax_egraph.vm.stateful import State
 from relax_egraph.vm.storage import Bytes
-from relax_egraph.vm.timing import Timing, measure
+
+if TYPE_CHECKING:  # what only runs a model does without
+    from relax_egraph.vm.call_report import CallReport, Roofline
+    from relax_egraph.vm.timing import Timing
 
 MAX_DEPTH = 10_000
 """The default limit of nested calls of functions."""
@@ -185,10 +186,11 @@ class VirtualMachine:
     @takes(name=NAME, number=COUNT, repeat=COUNT, min_repeat_ms=NOT_NEGATIVE)
     def time_evaluator(
         self, name: str, *, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0.0
-    ) -> Callable[..., Timing]:
+    ) -> "Callable[..., Timing]":
         """A function that times calls of the function `name` with its arguments; see `measure`."""
+        from relax_egraph.vm.timing import measure
 
-        def evaluate(*args: Any, **named: Any) -> Timing:
+        def evaluate(*args: Any, **named: Any) -> "Timing":
             function, arguments = self._entries.bind(name, args, named)
             return measure(partial(self[function], *arguments), number, repeat, min_repeat_ms)
 
@@ -200,15 +202,17 @@ class VirtualMachine:
         /,
         *args: Any,
         repeat: int = 1,
-        machine: Roofline | None = None,
+        machine: "Roofline | None" = None,
         **named: Any,
-    ) -> CallReport:
+    ) -> "CallReport":
         """Run the function `name` in the interpreter, and time its calls of packed functions.
 
         With `repeat`, the time of a call is the least in that many runs; all runs but the last use
         copies of the arrays, so that results are written once.  `machine` bounds the time of each
         call from below.  A parameter with one of these names must be passed by position.
         """
+        from relax_egraph.vm.profile import profile
+
         check(_PROFILING, {"repeat": repeat, "machine": machine})
         function, arguments = self._entries.bind(name, args, named)
 

@@ -4,7 +4,7 @@ Fresh pages are slower than most kernels that fill them: the system clears each 
 """
 
 import sys
-from threading import Lock
+from threading import RLock
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class StoragePool:
         self._limit = limit
         self._kept: dict[int, list[Bytes]] = {}
         self._bytes = 0
-        self._lock = free_in_forks(Lock())
+        self._lock = free_in_forks(RLock())  # a finalizer may call the machine meanwhile
 
     def take(self, size: int) -> Bytes:
         """At least `size` uninitialised bytes, aligned to 64 bytes."""
@@ -38,9 +38,9 @@ class StoragePool:
         rounded = _rounded(size)
         with self._lock:
             storages = self._kept.setdefault(rounded, [])
-            for place, count in enumerate(_references(storages)):
-                if count == _UNUSED:
-                    return aligned_bytes(rounded, storages[place])
+            for owner in storages:
+                if sys.getrefcount(owner) == _UNUSED:
+                    return aligned_bytes(rounded, owner)
             storage = aligned_bytes(rounded)
             owner = storage.base
             if isinstance(owner, np.ndarray) and rounded <= self._limit:
@@ -51,18 +51,20 @@ class StoragePool:
 
     def _make_room(self, size: int) -> None:
         """Drop storages, oldest sizes first, until `size` more bytes fit the limit."""
-        for rounded, storages in self._kept.items():
+        for rounded, storages in list(self._kept.items()):
             while storages and self._bytes + size > self._limit:
                 storages.pop(0)
                 self._bytes -= rounded
 
 
-def _references(storages: list[Bytes]) -> list[int]:
-    return [sys.getrefcount(owner) for owner in storages]
+def _references(storages: list[Bytes]) -> int:
+    for owner in storages:
+        return sys.getrefcount(owner)
+    return 0
 
 
-_UNUSED = _references([np.empty(1, np.uint8)])[0]
-"""The reference count of bytes that only the list of the pool refers to."""
+_UNUSED = _references([np.empty(1, np.uint8)])
+"""The reference count of bytes that only the list of the pool and the loop over it refer to."""
 
 
 def _rounded(size: int) -> int:

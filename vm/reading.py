@@ -29,13 +29,13 @@ def read_executable(sections: Sections) -> Executable:
     """The executable in `sections`; raises `ExecutableError`."""
     code, offsets = _words("code", sections), _words("offsets", sections)
     executable = Executable(
-        functions=_functions(_json("functions", sections)),
+        functions=read_functions(sections),
         constants=_constants(_json("constants", sections), sections["tensors"]),
         callees=_callees(_json("callees", sections)),
         code=code,
         offsets=offsets,
         kernels=_kernels(_json("kernels", sections), sections["objects"]),
-        metadata=_texts("metadata", _json("metadata", sections)),
+        metadata=read_metadata(sections),
         origins=_origins(_json("origins", sections), len(offsets)),
         work=_work(_json("work", sections)),
     )
@@ -80,9 +80,10 @@ def _instructions(executable: Executable) -> list[Instruction]:
     return instructions
 
 
-def _functions(written: Any) -> tuple[VMFunction, ...]:
+def read_functions(sections: Sections) -> tuple[VMFunction, ...]:
+    """The functions in `sections`; where their code is, is not checked."""
     functions: list[VMFunction] = []
-    for item in _list("functions", written):
+    for item in _list("functions", _json("functions", sections)):
         match item:
             case [str(name), [*params], registers, start, end, [*info], bool(private)] if (
                 all(map(_is_count, (registers, start, end)))
@@ -96,6 +97,11 @@ def _functions(written: Any) -> tuple[VMFunction, ...]:
             case _:
                 raise ExecutableError(f"section functions: {_shown(item)} is no function")
     return tuple(functions)
+
+
+def read_metadata(sections: Sections) -> dict[str, str]:
+    """The texts of the metadata in `sections`."""
+    return _texts("metadata", _json("metadata", sections))
 
 
 def _callees(written: Any) -> tuple[str, ...]:

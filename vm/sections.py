@@ -11,7 +11,7 @@ of a file is accounted for.
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from relax_egraph.errors import ExecutableError
@@ -58,11 +58,11 @@ def chunks(contents: Contents) -> Iterator[bytes | memoryview]:
         end = round_up(end) + length
 
 
-def read_sections(data: Bytes) -> Sections:
-    """The contents of each section, in place.
+def read_sections(data: Bytes, names: Collection[str] = SECTIONS) -> Sections:
+    """The contents of the sections `names`, in place.
 
-    Raises `ExecutableError` unless magic, version, offsets, lengths and checksums are right, and
-    there are no other bytes.
+    Raises `ExecutableError` unless magic, version, offsets, lengths and the checksums of these
+    sections are right, and there are no other bytes.
     """
     entries = _entries(data)
     sections: dict[str, Bytes] = {}
@@ -78,12 +78,13 @@ def read_sections(data: Bytes) -> Sections:
             raise ExecutableError(
                 f"section {name}: {length} bytes at {start} are not in a file of {data.size} bytes"
             )
-        content = data[start : start + length]
-        if zlib.crc32(content.data) != checksum:
-            raise ExecutableError(f"section {name}: the checksum does not match")
-        if data[end:start].any():
-            raise ExecutableError(f"section {name}: something lies before it, needs zeros")
-        sections[name] = content
+        if name in names:
+            content = data[start : start + length]
+            if zlib.crc32(content.data) != checksum:
+                raise ExecutableError(f"section {name}: the checksum does not match")
+            if data[end:start].any():
+                raise ExecutableError(f"section {name}: something lies before it, needs zeros")
+            sections[name] = content
         end = start + length
     if end != data.size:
         raise ExecutableError(f"header: {data.size - end} bytes lie behind the last section")

@@ -1,14 +1,16 @@
 """Loading of object files into this process, by LLVM's linker."""
 
+import ctypes
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from operator import attrgetter
-from threading import Lock
+from threading import RLock
 
 import llvmlite.binding as llvm
+import numpy as np
+import numpy.typing as npt
 from llvmlite.binding import ffi
 
 from relax_egraph.base.forks import free_in_forks
@@ -17,18 +19,44 @@ from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.machine_code import new_machine
 
 _numbers = count()
-_lock = free_in_forks(Lock())
+_lock = free_in_forks(RLock())  # a finalizer may load code meanwhile
 
 # A thread may hold LLVM's lock, which has no public name, while another one forks.
 free_in_forks(attrgetter("_lock._lock")(ffi.lib))
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
-    """Loaded code: the addresses of symbols are in `tracker`, valid while this object lives."""
+def unseen(thing: object) -> npt.NDArray[np.object_]:
+    """A reference to `thing` that the garbage collector does not follow: an array of numpy.
 
-    tracker: llvm.ResourceTracker
-    session: llvm.LLJIT  # dropped after the tracker
+    Before the collector takes a cycle apart, it calls all finalizers in it, in any order.  What the
+    cycle refers to this way is not part of it, and is finalized while it is taken apart: after
+    finalizers that may still use it.  `thing` must not refer to the cycle.
+    """
+    reference = np.empty(1, np.object_)
+    reference[0] = thing
+    return reference
+
+
+def keep_forever(thing: object) -> None:
+    """Keep `thing` alive until the process ends, beyond the interpreter."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+class Library:
+    """Loaded code, which is unloaded with this object.
+
+    A machine is a cycle, and the finalizer of an object that has one may call it: so the collector
+    must not see the code.
+    """
+
+    def __init__(self, tracker: llvm.ResourceTracker, session: llvm.LLJIT) -> None:
+        self._session = session  # dropped after the tracker
+        self._tracker = unseen(tracker)
+
+    @property
+    def tracker(self) -> llvm.ResourceTracker:
+        """The addresses of symbols, valid while this object lives."""
+        return self._tracker[0]
 
 
 @cache

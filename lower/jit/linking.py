@@ -27,7 +27,7 @@ from relax_egraph.lower.jit.entry import (
     entry_module,
     layout_is_known,
 )
-from relax_egraph.lower.jit.library import Library, new_library
+from relax_egraph.lower.jit.library import Library, keep_forever, new_library
 from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.lower.runtime.workspace import WORKSPACE_SYMBOLS, workspace_functions
@@ -145,12 +145,25 @@ def builtin(
     name: str, library: Library, symbol: str, handle: Handle, flags: int
 ) -> Callable[..., Any]:
     """The builtin function at `symbol`, called by the convention `flags` with ``self`` `handle`."""
-    method = _Method(name.encode(), library.tracker[symbol], flags, None)
-    handle.kept = (*handle.kept, method, library)
+    method = _method(name, library.tracker[symbol], flags)
+    handle.kept = (*handle.kept, library)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return make(ctypes.addressof(method), handle, None)
+    return make(method, handle, None)
+
+
+@cache
+def _method(name: str, code: int, flags: int) -> int:
+    """The address of the definition of a builtin, valid until the process ends.
+
+    CPython reads it when it frees the builtin.  By then the garbage collector may have emptied the
+    ``self``, so that nothing that `self` refers to lives long enough.  Names recur from model to
+    model, and `code` is that of one of two routines.
+    """
+    method = _Method(name.encode(), code, flags, None)
+    keep_forever(method)
+    return ctypes.addressof(method)
 
 
 class _ByCtypes:

@@ -3,7 +3,7 @@
 import ctypes
 import importlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, chain
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from relax_egraph.lower.emit.target import host
 from relax_egraph.lower.jit.entry import layout_is_known
+from relax_egraph.lower.jit.library import Library, unseen
 from relax_egraph.lower.jit.linking import (
     FASTCALL,
     KEYWORDS,
     Handle,
-    Library,
     builtin,
     code_of,
     load,
@@ -70,10 +70,11 @@ class _Records:
 
     def __init__(self, head: "ctypes.Array[ctypes.c_int64]", library: Library) -> None:
         self._head, self._library = head, library
-        self._forget = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(library.tracker[FORGET])
+        forget = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(library.tracker[FORGET])
+        self._forget = partial(forget, ctypes.addressof(head))
 
     def __del__(self) -> None:
-        self._forget(ctypes.addressof(self._head))
+        self._forget()
 
 
 class _NativeDriver:
@@ -123,7 +124,7 @@ class _NativeDriver:
         head[Head.NONE], head[Head.EXCEPTION] = id(None), id(Exception)
         handle = _ProgramHandle(ctypes.addressof(head))
         handle.head = head
-        handle.kept = (words, frame, _Records(head, library), *alive)
+        handle.kept = (words, frame, unseen(_Records(head, library)), *alive)
         return builtin(program.name, library, SYMBOL, handle, FASTCALL | KEYWORDS)
 
 

@@ -14,6 +14,7 @@ from functools import cache
 
 from relax_egraph.base.parameters import MOST_THREADS
 from relax_egraph.lower.emit.target import host
+from relax_egraph.lower.jit.library import keep_forever
 from relax_egraph.lower.jit.linking import load
 from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
@@ -68,7 +69,7 @@ def _processors() -> int:
 
 def _new_pool(num_threads: int) -> int:
     memory = (ctypes.c_char * (SIZE + 64))()
-    _keep(memory)
+    keep_forever(memory)  # workers run until the process ends
     address = (ctypes.addressof(memory) + 63) & -64
     ctypes.c_int64.from_address(address + RUN).value = _run_region()
     ctypes.c_int64.from_address(address + THREADS).value = num_threads
@@ -81,13 +82,8 @@ def _run_region() -> int:
     assert system is not None
     module = pool_module(host(), system)
     library = load([cached_object(str(module), host(), default_cache())], [SYMBOL])
-    _keep(library)
+    keep_forever(library)
     return library.tracker[SYMBOL]
-
-
-def _keep(thing: object) -> None:
-    """Keep `thing` alive beyond the interpreter: workers run until the process ends."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def _forget_workers() -> None:

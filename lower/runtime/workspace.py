@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from relax_egraph.lower.emit.target import host
-from relax_egraph.lower.jit.library import new_library
+from relax_egraph.lower.jit.library import keep_forever, new_library
 from relax_egraph.lower.jit.machine_code import cached_object
 from relax_egraph.lower.jit.object_cache import default_cache
 from relax_egraph.lower.runtime.workspace_code import (
@@ -42,7 +42,7 @@ def workspace_functions() -> Mapping[str, int]:
     if has_threads:
         _make_key(key, library.tracker[END])
     for thing in (key, library):  # threads may outlive the interpreter
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+        keep_forever(thing)
     return {symbol: library.tracker[symbol] for symbol in WORKSPACE_SYMBOLS}
 
 

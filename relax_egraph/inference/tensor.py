@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relax_egraph.errors import RunError
+from relax_egraph.ir.syntax import parsed_expression
 
 Extent = int | str
 """A number, or the text of an expression over symbols, such as ``"n"`` or ``"2 * n"``."""
@@ -51,7 +52,7 @@ def results_of(text: str) -> Iterator[tuple[str, str]]:
 
 def _parsed(text: str) -> ast.expr | None:
     try:
-        return ast.parse(text, mode="eval").body
+        return parsed_expression(text)
     except SyntaxError:
         return None
 

@@ -1,6 +1,8 @@
 """Tables through a saved model, by the actors of Ray Data: `map_batches`."""
 
+import logging
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from relax_egraph.base.parameters import COUNT, NAME, PATH, Kind, mapping, optional, takes
-from relax_egraph.errors import RunError
-from relax_egraph.inference.model import Array, Model
-from relax_egraph.inference.rows import rows_of, through
+from relax_egraph.errors import RelaxEgraphError, RunError
+from relax_egraph.inference.rows import Array, Arrays, rows_per_call, through
+from relax_egraph.inference.signature import signature
 from relax_egraph.inference.tensor import Tensor
 from relax_egraph.ray.cluster import ray_module, require_ray
+
+LOG = logging.getLogger(__name__)
 
 Dataset = Any
 """A ``ray.data.Dataset``."""
@@ -66,8 +70,12 @@ def map_batches(
     An input reads the column of its name, or the one that `columns` says; a result is the column
     ``output_0`` and so on, or as `outputs` says.  Other columns stay, such as keys.  Batches have
     `batch_size` rows; by default as many as the largest bounded range of the model's plans, or
-    `MOST_ROWS`.  A model of a fixed number of rows may get any number.  Rows have to be
-    independent: a model that subtracts the mean of a batch has other results for other batches.
+    `MOST_ROWS`.  A model of a fixed number of rows may get any number.
+
+    Rows have to be independent: a model that subtracts the mean of a batch has other results for
+    other batches, and is refused.  It is tried on made-up inputs, once, by a task of the cluster,
+    which takes no processor of it; here only the tables of the file are read.  A model that refuses
+    such inputs is taken on trust, with a warning in the log.
 
     Each of the `actors` takes `threads` processors; reading and writing take others, without which
     Ray waits for ever.  Actors of one machine share the weights, which stay in the file: it has to
@@ -75,15 +83,15 @@ def map_batches(
     SHA-256.  Batches are read where Ray has put them, without a copy; Ray limits what is under way,
     shows progress, and gives the batches of a dead actor to another.
 
-    Raises what `Model` raises, and `RunError` for a model without a batch dimension, for columns
-    that are not there, and for a result whose name a column has; where the columns of `dataset` are
-    not known yet, its first batch fails.  Rows of other dtypes or shapes fail in their actor, with
-    the sentence of `Model`.
+    Raises what `Model` raises, and `RunError` for a model without a batch dimension or with rows
+    that depend on each other, for columns that are not there, and for a result whose name a column
+    has; where the columns of `dataset` are not known yet, its first batch fails.  Rows of other
+    dtypes or shapes fail in their actor, with the sentence of `Model`.
     """
     require_ray("map_batches")
     path = Path(path).absolute()
-    model = Model(path, function, outputs=outputs, num_threads=threads)
-    rows_of(model)
+    model = signature(path, function, outputs)
+    each = rows_per_call(model)
     read = _read(model.inputs, columns or {})
     names = dataset.columns(fetch_if_missing=False)  # nothing runs to know them
     if names is not None:
@@ -91,6 +99,8 @@ def map_batches(
     least, most = actors if isinstance(actors, tuple) else (actors, actors)
     with path.open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
+    if each != 1:
+        _check_independence(str(path), function, outputs and tuple(outputs), digest)
     how = {"outputs": outputs, "num_threads": threads, "digest": digest}
     return dataset.map_batches(
         _Actor,
@@ -109,16 +119,57 @@ class _Actor:
     def __init__(
         self, path: str, function: str, read: Mapping[str, str], how: Mapping[str, Any]
     ) -> None:
+        from relax_egraph.inference.model import Model  # LLVM, which the caller does without
+
         self._model = Model(path, function, **how)
         self._read = read
 
-    def __call__(self, batch: Mapping[str, Array]) -> dict[str, Array]:
+    def __call__(self, batch: Arrays) -> dict[str, Array]:
         _check_columns([*batch], self._read, self._model.outputs)
         inputs = {name: _stacked(column, batch[column]) for name, column in self._read.items()}
         others = set(batch) - set(self._read.values())
-        return {name: batch[name] for name in batch if name in others} | through(
-            self._model, inputs
+        kept = {name: batch[name] for name in batch if name in others}
+        return {**kept, **through(self._model, inputs)}
+
+
+@cache
+def _check_independence(
+    path: str, function: str, outputs: tuple[str, ...] | None, digest: str
+) -> None:
+    """Raise `RunError` if rows depend on each other, and what `Model` raises on another machine."""
+    ray = ray_module()
+
+    # A task, as the caller may be of another architecture and small; its process ends with it.
+    # No processor, as a job that waits for the caller may have them all.
+    tried = ray.remote(num_cpus=0, max_calls=1)(_tried).options(name="relax_egraph rows")
+    answer = ray.get(tried.remote(path, function, outputs, digest))
+    if isinstance(answer, RelaxEgraphError):
+        raise answer
+    result, refusal = answer
+    if result is not None:
+        raise RunError(
+            f"model {path}: a row of {result} depends on the other rows of its batch: needs "
+            "independent rows, as batches are any rows of the table"
         )
+    if refusal:
+        LOG.warning("model %s: rows are taken to be independent: %s", path, refusal)
+
+
+def _tried(
+    path: str, function: str, outputs: tuple[str, ...] | None, digest: str
+) -> tuple[str | None, str] | RelaxEgraphError:
+    """The result whose rows are dependent, or why that is not known; or what `Model` raises."""
+    from relax_egraph.inference.independence import dependent_result
+    from relax_egraph.inference.model import Model
+
+    try:
+        model = Model(path, function, outputs=outputs, num_threads=1, digest=digest)
+    except RelaxEgraphError as error:
+        return error
+    try:
+        return dependent_result(model), ""
+    except RunError as refusal:
+        return None, str(refusal)
 
 
 def _read(inputs: Sequence[Tensor], columns: Mapping[str, str]) -> dict[str, str]:

@@ -15,11 +15,13 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from relax_egraph.errors import RelaxEgraphError
+from relax_egraph.errors import RelaxEgraphError, RunError
+from relax_egraph.inference.independence import dependent_result
+from relax_egraph.inference.rows import Arrays
 from relax_egraph.server.batcher import Batcher
 from relax_egraph.server.limits import Limits
 from relax_egraph.server.metrics import CONTENT_TYPE, Metrics
-from relax_egraph.server.model import Arrays, Model
+from relax_egraph.server.model import Model
 from relax_egraph.server.refusal import Refused, bad, unknown
 from relax_egraph.server.requests import request_of
 from relax_egraph.server.responses import (
@@ -29,7 +31,6 @@ from relax_egraph.server.responses import (
     model_metadata,
     server_metadata,
 )
-from relax_egraph.server.rows import are_independent
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Server:
     def __init__(self, model: Model, limits: Limits, labels: Mapping[str, str]) -> None:
         self.model = model
         self.limits = limits
-        self.joined = model.batch is not None and limits.max_batch != 1 and are_independent(model)
+        self.joined = model.batch is not None and limits.max_batch != 1 and _can_be_joined(model)
         most = limits.max_batch or (model.bounds[-1] if model.bounds else _ROWS_WITHOUT_BOUNDS)
         self.metrics = Metrics(
             {"model": model.name, **labels}, model.bounds, lambda: len(self._batcher)
@@ -222,3 +223,16 @@ async def _http_problem(http: HttpRequest, problem: Exception) -> Response:
     )
     response.headers.update(problem.headers or {})
     return response
+
+
+def _can_be_joined(model: Model) -> bool:
+    """Whether the rows of `model` are known to be independent; the log says why not."""
+    try:
+        result = dependent_result(model)
+    except RunError as refusal:
+        LOG.warning("%s: %s; requests are not joined", model.name, refusal)
+        return False
+    if result is not None:
+        message = "%s: a row of %s depends on the others; requests are not joined"
+        LOG.warning(message, model.name, result)
+    return result is None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from relax_egraph.server.model import Arrays, joined, rows_of
+from relax_egraph.inference.rows import Arrays, joined
+from relax_egraph.server.model import rows_of
 from relax_egraph.server.waiting import Waiting, WaitingCalls
 
 _SHORT = 1e-3

@@ -7,8 +7,9 @@ from math import prod
 from typing import Any, cast
 
 from relax_egraph.errors import nearest
+from relax_egraph.inference.rows import Array
 from relax_egraph.inference.tensor import Tensor
-from relax_egraph.server.model import Array, Model, shape_text
+from relax_egraph.server.model import Model, shape_text
 from relax_egraph.server.refusal import bad
 from relax_egraph.server.tensors import DATATYPES, from_bytes, from_json
 

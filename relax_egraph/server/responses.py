@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import relax_egraph as rx
+from relax_egraph.inference.rows import Arrays
 from relax_egraph.inference.tensor import Tensor
-from relax_egraph.server.model import Arrays, Model
+from relax_egraph.server.model import Model
 from relax_egraph.server.requests import Request
 from relax_egraph.server.tensors import DATATYPES, to_bytes, to_json
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from relax_egraph.inference.rows import Array
 from relax_egraph.ir.dtypes import DTYPES, is_float
-from relax_egraph.server.model import Array
 from relax_egraph.server.refusal import bad
 
 _OWN_NAMES = {"bool": "BOOL", "bfloat16": "BF16"}

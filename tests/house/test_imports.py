@@ -13,7 +13,8 @@ import relax_egraph as rx
 
 ROOT = Path(rx.__file__).parent
 LAZY = [p for p in ROOT.rglob("__init__.py") if "load_lazily(" in p.read_text("utf-8")] + [
-    ROOT / "lower" / "jit" / "__init__.py"
+    ROOT / "lower" / "jit" / "__init__.py",
+    ROOT / "vm" / "__init__.py",
 ]
 
 LOADED = """
@@ -65,6 +66,8 @@ executable = rx.load(sys.argv[1])
 x = __import__("numpy").load(sys.argv[2]).view("bfloat16")
 for threads in (1, 2):
     assert (rx.VirtualMachine(executable, num_threads=threads)["main"](x) == 0.125).all()
+others = {f"relax_egraph.vm.{name}" for name in ("debugger", "exec_builder", "profile", "timing")}
+assert not others & {*sys.modules}
 """
 
     loaded = loaded_by(script, saved, saved.with_name("x.npy"))

@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "shards": {
         *("build", "egraph", "extract", "ir", "lower.library", "optimize", "passes", "vm"),
     },
-    "inference": {"loading", "vm"},
+    "inference": {"ir.dtypes", "ir.syntax", "loading", "vm"},
     "play": {
         *("", "authoring", "build", "egraph", "ir", "optimize.explanation", "reasons", "rules"),
         *("script", "workers"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import relax_egraph as rx
 from relax_egraph.errors import RunError
 from relax_egraph.inference.model import Model
-from relax_egraph.inference.rows import rows_of, through
+from relax_egraph.inference.rows import rows_per_call, through
 
 
 def _model(rows: str, folder: Path) -> Model:
@@ -41,8 +41,8 @@ def test_every_number_of_rows_has_its_results(model: Model, count: int) -> None:
 
 
 def test_a_model_has_any_or_a_fixed_number_of_rows(tmp_path: Path) -> None:
-    assert rows_of(_model('"n"', tmp_path)) is None
-    assert rows_of(_model("4", tmp_path)) == 4
+    assert rows_per_call(_model('"n"', tmp_path)) is None
+    assert rows_per_call(_model("4", tmp_path)) == 4
 
 
 def test_inputs_with_different_numbers_of_rows_are_refused(tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_a_model_without_a_batch_dimension_is_refused(tmp_path: Path) -> None:
     rx.build(rx.parse(text)).save(path)
 
     with pytest.raises(RunError, match="has no batch dimension: needs a first extent that all"):
-        rows_of(Model(path))
+        rows_per_call(Model(path))

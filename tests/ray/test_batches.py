@@ -74,3 +74,27 @@ def test_rows_of_another_dtype_fail_with_the_sentence_of_the_model(model: Path) 
 
     with pytest.raises(Exception, match=r"input x: \(10, 3\) of float64: needs x: \(n, 3\) of flo"):
         rx.ray.map_batches(wide.materialize(), model).materialize()
+
+
+@pytest.mark.parametrize("rows", ['"n"', "4"])
+def test_a_model_whose_rows_depend_on_each_other_is_refused_before_anything_runs(
+    rows: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "centred.rxe"
+    text = f"""
+@R.function
+def main(x: R.Tensor(({rows}, 3), "float32")):
+    with R.dataflow():
+        gv = (R.negative(x), R.subtract(x, R.mean(x, axis=[0], keepdims=True)))
+        R.output(gv)
+    return gv
+"""
+    rx.build(rx.parse(text)).save(path)
+
+    with pytest.raises(RunError) as raised:
+        rx.ray.map_batches(table(10), path, columns={"x": "image"}, outputs=["minus", "centred"])
+
+    assert str(raised.value) == (
+        f"model {path}: a row of centred depends on the other rows of its batch: needs independent "
+        "rows, as batches are any rows of the table"
+    )

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import relax_egraph as rx
 from relax_egraph.errors import RunError
+from relax_egraph.inference.rows import Arrays
 from relax_egraph.inference.tensor import Tensor
-from relax_egraph.server.model import Arrays
 from tests.support.served import (
     NO_HEADERS,
     FakeModel,

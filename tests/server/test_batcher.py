@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_egraph.errors import RunError
+from relax_egraph.inference.rows import Array, Arrays
 from relax_egraph.server.batcher import Batcher
-from relax_egraph.server.model import Array, Arrays
 from tests.support.served import FakeModel, doubled, rows
 
 

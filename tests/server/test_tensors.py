@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from relax_egraph.inference.rows import Array
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.server.model import Array
 from relax_egraph.server.refusal import Refused
 from relax_egraph.server.tensors import DATATYPES, from_bytes, from_json, to_bytes, to_json
 

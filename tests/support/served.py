@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import relax_egraph as rx
+from relax_egraph.inference.rows import Array, Arrays
 from relax_egraph.inference.tensor import Tensor
-from relax_egraph.server.model import Array, Arrays
 
 DOUBLED = """
 @R.function
