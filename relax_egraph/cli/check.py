@@ -54,8 +54,7 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
     help="Check with so many seeds, the first of which is --seed.",
 )
 @options.processes
-@options.ray
-@options.journal
+@options.tasks
 @click.option(
     "--import",
     "modules",
@@ -98,7 +97,8 @@ def check_files(
     same verdicts, however many processes or machines there are.
 
     With several seeds, the verdict on a rule is the weakest one. A check that was killed goes on
-    from its --journal, also elsewhere: in this process or on a cluster.
+    from its --journal, also elsewhere: in this process or on a cluster. The proofs of --prove are
+    made where the rules are checked, and are in the same journal.
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
@@ -118,10 +118,11 @@ def check_files(
         check = Check(book, names, _cases(tests), trials, executor, kept)
         with counted("checking rules", len(names) * count) as done:
             checked = until_interrupted(lambda: usable(lambda: check_seeds(check, seeds, done)))
+        wanted = prove and not checked.interrupted
+        proofs = proven(book, names, executor, kept) if wanted else ()
     by_seed = checked.value
     verdicts = weakest(by_seed.values())
     wrong = [verdict for verdict in verdicts if not verdict.sound]
-    proofs = proven(book, names) if prove and not checked.interrupted else ()
     if as_json:
         reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
         report: dict[str, Any] = {"seed": seed, "trials": trials, "verdicts": reports}

@@ -66,18 +66,6 @@ processes = click.option(
     metavar="COUNT",
     help="Number of parallel processes, by default one a core.",
 )
-ray = click.option(
-    "--ray",
-    "ray_address",
-    metavar="ADDRESS|local",
-    help="Run on the Ray cluster at ADDRESS, or on one that is started on this machine.",
-)
-journal = click.option(
-    "--journal",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep answers here; a run with the same options goes on where an earlier one stopped.",
-)
 
 
 def output(what: str, *, required: bool = False) -> Callable[[Command], Command]:
@@ -85,6 +73,23 @@ def output(what: str, *, required: bool = False) -> Callable[[Command], Command]
     return click.option(
         "-o", "--output", type=values.output, metavar="FILE", required=required, help=what
     )
+
+
+def tasks(command: Command) -> Command:
+    """The options ``--ray`` and ``--journal`` of a command whose work is many tasks."""
+    address = click.option(
+        "--ray",
+        "ray_address",
+        metavar="ADDRESS|local",
+        help="Run on the Ray cluster at ADDRESS, or on one that is started on this machine.",
+    )
+    journal = click.option(
+        "--journal",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Keep answers here; a run with the same options goes on where an earlier one stopped.",
+    )
+    return address(journal(command))
 
 
 def tolerances(command: Command) -> Command:

@@ -1,0 +1,49 @@
+"""Commands on a Ray cluster have the results that they have here, and go on here."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from relax_egraph.ray.cluster import LOCAL, connected
+from tests.support.command import invoke
+
+pytest.importorskip("ray", reason="needs the extra [ray]")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Generator[None]:
+    with connected(LOCAL, num_cpus=2):
+        yield
+
+
+def on_both(journal: Path, *words: object) -> tuple[object, object]:
+    """What a command prints as JSON: run on the cluster, and going on from its journal here."""
+    there = invoke(*words, "--json", "--journal", journal, "--ray", LOCAL)
+    answers = journal.read_bytes()
+    here = invoke(*words, "--json", "--journal", journal)
+
+    assert there.exit_code == here.exit_code == 0, there.output + here.output
+    assert journal.read_bytes() == answers
+    return json.loads(there.stdout), json.loads(here.stdout)
+
+
+def test_rules_are_discovered_on_a_cluster(tmp_path: Path) -> None:
+    words = ("rules", "discover", "--ops", "R.negative,R.abs", "--size", 2, "--no-book")
+
+    there, here = on_both(tmp_path / "run.jsonl", *words)
+
+    assert there == here
+
+
+def test_a_check_proves_on_the_cluster(tmp_path: Path) -> None:
+    pytest.importorskip("z3", reason="proofs need z3-solver")
+    file = tmp_path / "mine.egg"
+    file.write_text(
+        '; x + y = y + x\n; float: exact\n(rewrite (R.add x y) (R.add y x) :name "a")\n'
+    )
+
+    there, here = on_both(tmp_path / "checks.jsonl", "rules", "check", file, "--prove")
+
+    assert there == here
