@@ -35,7 +35,7 @@ class RunInput:
             return
         question = ["input", self.kind]
         digests = {name: _digest(part) for name, part in self.parts.items()}
-        known = journal.get(question) or {"parts": digests, "tasks": []}
+        known: dict[str, Any] = journal.get(question) or {"parts": digests, "tasks": []}
         differing = [name for name in digests if known["parts"].get(name) != digests[name]]
         shared = set(known["tasks"]).intersection(self.tasks)
         if known["tasks"] and self.tasks and not shared:

@@ -1,6 +1,6 @@
 """Tasks: questions with the calls that answer them, run by an executor and kept in a journal."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ def answers(
     journal: Journal | None,
     limits: Limits,
     begin: Callable[[], object] | None = None,
-) -> Iterator[tuple[Task, Any | Death]]:
+) -> Generator[tuple[Task, Any | Death]]:
     """Each of `tasks` with its answer, or why its process died: as they are ready.
 
     Without an `executor` they run in this process, one after the other.  The `journal` has answers,

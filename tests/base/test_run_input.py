@@ -1,5 +1,6 @@
 """A journal is of one input of each kind of run; it may get more tasks of it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from relax_egraph.base.run_input import RunInput
 RULES = {"rules": "a", "trials": 3}
 
 
-def of(parts: dict[str, object], *seeds: str, kind: str = "check") -> RunInput:
+def of(parts: Mapping[str, object], *seeds: str, kind: str = "check") -> RunInput:
     return RunInput(kind, parts, "seeds", seeds)
 
 

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.case_pool import outcomes
+from relax_egraph.base.journal import Journal
 from relax_egraph.ray.cluster import LOCAL, connected
+from relax_egraph.ray.pool import RayPool
+from tests.bench.test_case_pool import FOUND, SUITE
 from tests.support.command import invoke
 
 pytest.importorskip("ray", reason="needs the extra [ray]")
@@ -47,3 +51,10 @@ def test_a_check_proves_on_the_cluster(tmp_path: Path) -> None:
     there, here = on_both(tmp_path / "checks.jsonl", "rules", "check", file, "--prove")
 
     assert there == here
+
+
+def test_cases_of_a_suite_run_on_a_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "cases.jsonl"
+
+    assert outcomes(SUITE, ("a", "dies", "waits", "b"), RayPool, Journal(file)) == FOUND
+    assert outcomes(SUITE, ("a", "b"), journal=Journal(file)) == ["A", "B"]
