@@ -109,21 +109,37 @@ def tolerances(command: Command) -> Command:
     return relative(absolute(command))
 
 
+_shapes = click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    type=values.shape,
+    metavar="NAME=EXTENTS",
+    help="The shape of an ONNX model's input, such as x=1,n,224.",
+)
+
+
 def model(command: Callable[..., Any]) -> Callable[..., Any]:
     """The argument MODEL with its option ``--shape``: the command gets a `ModelFile`."""
 
     @click.argument("model", type=values.EXISTING)
-    @click.option(
-        "--shape",
-        "shapes",
-        multiple=True,
-        type=values.shape,
-        metavar="NAME=EXTENTS",
-        help="The shape of an ONNX model's input, such as x=1,n,224.",
-    )
+    @_shapes
     @wraps(command)
     def wrapper(*args: Any, model: Any, shapes: Any, **rest: Any) -> Any:
         return command(*args, model=ModelFile(model, dict(shapes)), **rest)
+
+    return wrapper
+
+
+def models(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments MODEL... with the option ``--shape``: the command gets `ModelFile`s."""
+
+    @click.argument("models", type=values.EXISTING, nargs=-1, required=True, metavar="MODEL...")
+    @_shapes
+    @wraps(command)
+    def wrapper(*args: Any, models: Any, shapes: Any, **rest: Any) -> Any:
+        files = tuple(ModelFile(path, dict(shapes)) for path in dict.fromkeys(models))
+        return command(*args, models=files, **rest)
 
     return wrapper
 

@@ -58,3 +58,32 @@ def test_cases_of_a_suite_run_on_a_cluster(tmp_path: Path) -> None:
 
     assert outcomes(SUITE, ("a", "dies", "waits", "b"), RayPool, Journal(file)) == FOUND
     assert outcomes(SUITE, ("a", "b"), journal=Journal(file)) == ["A", "B"]
+
+
+PROGRAM = """\
+@R.function
+def main(x: R.Tensor((8, 64), "float32"), y: R.Tensor((8, 64), "float32")):
+    with R.dataflow():
+        a = R.exp(R.negative(R.negative(x)))
+        b = R.add(R.multiply(a, y), CALL)
+        R.output(b)
+    return b
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("programs")
+    files = [folder / "one.py", folder / "two.py"]
+    for file, call in zip(files, ("x", "y"), strict=True):
+        file.write_text(PROGRAM.replace("CALL", call))
+    return files
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_costs_are_bisected_on_a_cluster(tmp_path: Path, programs: list[Path], count: int) -> None:
+    words = ("bisect", *programs[:count], "--metric", "cost", "--without", "idioms")
+
+    there, here = on_both(tmp_path / "costs.jsonl", *words)
+
+    assert there == here
