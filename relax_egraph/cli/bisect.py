@@ -80,9 +80,9 @@ def print_bisected(
         return
     if ray_address is not None or journal is not None:
         raise click.UsageError("--ray and --journal are for costs: needs --metric cost")
-    if len(models) > 1:
+    model, *others = models
+    if others:
         raise click.UsageError("results of one MODEL are compared: several need --metric cost")
-    model = models[0]
     if gain is not None:
         raise click.UsageError("--gain is of costs: needs --metric cost")
     module = model.module()

@@ -37,22 +37,7 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
     metavar="COUNT",
     help="Number of instances on which a rule has to match.",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="NUMBER",
-    help="The random seed.",
-)
-@click.option(
-    "--seeds",
-    "count",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="COUNT",
-    help="Check with so many seeds, the first of which is --seed.",
-)
+@options.seeds
 @options.processes
 @options.tasks
 @click.option(
@@ -77,8 +62,7 @@ def check_files(
     files: tuple[Path, ...],
     only: tuple[str, ...],
     trials: int,
-    seed: int,
-    count: int,
+    seeds: range,
     processes: int,
     ray_address: str | None,
     journal: Path | None,
@@ -112,7 +96,7 @@ def check_files(
     names = chosen_rules(book, book.checked, files, only, done="checked")
     if not names:
         raise click.ClickException("no rule was checked: there is none to check")
-    seeds = range(seed, seed + count)
+    count = len(seeds)
     kept = journal_in(journal)
     with executor_of(ray_address, processes) as executor:
         check = Check(book, names, _cases(tests), trials, executor, kept)
@@ -125,7 +109,7 @@ def check_files(
     wrong = [verdict for verdict in verdicts if not verdict.sound]
     if as_json:
         reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
-        report: dict[str, Any] = {"seed": seed, "trials": trials, "verdicts": reports}
+        report: dict[str, Any] = {"seed": seeds[0], "trials": trials, "verdicts": reports}
         if count > 1:
             report["seeds"] = [
                 {"seed": number, "verdicts": [v.as_dict() for v in of_seed]}

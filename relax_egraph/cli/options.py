@@ -75,6 +75,32 @@ def output(what: str, *, required: bool = False) -> Callable[[Command], Command]
     )
 
 
+def seeds(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options ``--seed`` and ``--seeds``: the command gets the range `seeds`."""
+
+    @click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        metavar="NUMBER",
+        help="The random seed.",
+    )
+    @click.option(
+        "--seeds",
+        "count",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="COUNT",
+        help="Use so many seeds, the first of which is --seed.",
+    )
+    @wraps(command)
+    def wrapper(*args: Any, seed: int, count: int, **rest: Any) -> Any:
+        return command(*args, seeds=range(seed, seed + count), **rest)
+
+    return wrapper
+
+
 def tasks(command: Command) -> Command:
     """The options ``--ray`` and ``--journal`` of a command whose work is many tasks."""
     address = click.option(

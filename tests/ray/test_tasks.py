@@ -87,3 +87,9 @@ def test_costs_are_bisected_on_a_cluster(tmp_path: Path, programs: list[Path], c
     there, here = on_both(tmp_path / "costs.jsonl", *words)
 
     assert there == here
+
+
+def test_proofs_are_replayed_on_a_cluster(tmp_path: Path, programs: list[Path]) -> None:
+    there, here = on_both(tmp_path / "replays.jsonl", "replay", *programs, "--seeds", 2)
+
+    assert there == here
