@@ -1,81 +1,118 @@
-"""Runs many cases in processes of a pool, where a crash or a timeout is the outcome of its case."""
+"""Runs the cases of a suite, each a task: a crash or a timeout is the outcome of its case."""
 
-import multiprocessing
-import signal
 import sys
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from multiprocessing.connection import Connection, wait
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from relax_egraph.base.journal import Journal
+from relax_egraph.base.run_input import VERSIONS, RunInput
+from relax_egraph.base.sources import digest_of_code
+from relax_egraph.workers.executor import ExecutorOf
+from relax_egraph.workers.pool import Pool
+from relax_egraph.workers.process import Death, Limits
+from relax_egraph.workers.tasks import Task, answers
+
 TIME_LIMIT = 120.0
 """The seconds that a case may take, if nothing else is said."""
-
-_FORK = multiprocessing.get_context("fork")
 
 Case = TypeVar("Case")
 Outcome = TypeVar("Outcome")
 
 
-def outcomes(
-    cases: Sequence[Case],
-    run: Callable[[Case], Outcome],
-    lost: Callable[[Case, str], Outcome],
-    workers: int,
-    failed: Callable[[Outcome], bool],
-    limit: float = TIME_LIMIT,
-) -> list[Outcome]:
-    """What `run` returns of each of `cases`, in order.
+@dataclass(frozen=True)
+class Suite(Generic[Case, Outcome]):
+    """What is done with the cases of a suite in the module `module`, which processes import first.
 
-    `lost` is the outcome of a case whose process died, or that takes more than `limit` seconds: it
-    gets the reason.  Standard error shows how many are done, and how many of those have `failed`.
-    An interruption ends the run with the outcomes so far.
+    The cases, `run` and `data` pickle, functions by their names.  `run` returns the outcome of a
+    case, which becomes JSON by `data`, and is read from that by `outcome`.  `lost` is the outcome
+    of a case whose process died, or that takes more than `limit` seconds: it gets the reason.
+    `name` names a case.  Outcomes depend on `libraries`, and on `options`, which are JSON.
     """
+
+    module: str
+    name: Callable[[Case], str]
+    run: Callable[[Case], Outcome]
+    lost: Callable[[Case, str], Outcome]
+    failed: Callable[[Outcome], bool]
+    data: Callable[[Outcome], Any]
+    outcome: Callable[[Any], Outcome]
+    libraries: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    limit: float = TIME_LIMIT
+
+
+def outcomes(
+    suite: Suite[Case, Outcome],
+    cases: Sequence[Case],
+    executor: ExecutorOf | None = None,
+    journal: Journal | None = None,
+) -> list[Outcome]:
+    """What the suite's `run` returns of each of `cases`, in order.
+
+    They run in the processes of `executor`, by default in one.  Those in the `journal` do not run
+    again, but those that were lost.  Standard error shows how many are done, and how many of those
+    failed.  An interruption ends the run with the outcomes so far.  Raises ``ValueError`` for a
+    journal of another suite, or of other versions or options.
+    """
+    parts = {VERSIONS: _versions(suite.libraries), "options": suite.options}
+    RunInput(suite.module, parts, "cases", [*map(suite.name, cases)]).require_in(journal)
+    tasks = [
+        Task(["case", suite.module, parts, suite.name(case)], _call(suite, case), number)
+        for number, case in enumerate(cases)
+    ]
     found: dict[int, Outcome] = {}
-    with _progress(len(cases)) as ended, closing(_ends(cases, run, lost, workers, limit)) as ends:
+    begin = partial(_begin, suite.module)
+    how = executor or partial(Pool, 1), journal, Limits(suite.limit), begin
+    with _progress(len(cases)) as ended, closing(answers(tasks, *how)) as every:
         try:
-            for number, outcome in ends:
-                found[number] = outcome
-                ended(failed(outcome))
+            for task, answer in every:
+                number = task.subject
+                found[number] = (
+                    suite.lost(cases[number], f"its process {answer}")
+                    if isinstance(answer, Death)
+                    else suite.outcome(answer)
+                )
+                ended(suite.failed(found[number]))
         except KeyboardInterrupt:
             print(f"interrupted: {len(found)} of {len(cases)} cases ran", file=sys.stderr)
     return [found[number] for number in sorted(found)]
 
 
-def _ends(
-    cases: Sequence[Case],
-    run: Callable[[Case], Outcome],
-    lost: Callable[[Case, str], Outcome],
-    workers: int,
-    limit: float,
-) -> Generator[tuple[int, Outcome]]:
-    """The outcomes with the numbers of their cases, as they are ready."""
-    waiting = list(reversed(range(len(cases))))
-    running: list[_Worker[Case, Outcome]] = []
+def _call(suite: Suite[Case, Any], case: Case) -> Callable[[], Any]:
+    return partial(_data, suite.run, suite.data, case)
+
+
+def _data(run: Callable[[Any], Any], data: Callable[[Any], Any], case: Any) -> Any:
+    return data(run(case))
+
+
+def _begin(module: str) -> None:
+    import_module(module)
+
+
+def _versions(libraries: Sequence[str]) -> list[str]:
+    """The versions of all that outcomes depend on: the sources of the package and of `bench`."""
+    hashed = sha256()
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        hashed.update(file.read_bytes())
+    return [digest_of_code(), hashed.hexdigest(), *map(_version, libraries)]
+
+
+def _version(library: str) -> str:
     try:
-        while waiting or running:
-            while waiting and len(running) < workers:
-                running.append(_Worker(cases, run, waiting.pop()))
-            ready = wait([w.channel for w in running], 1.0)
-            for worker in list(running):
-                end = worker.end(worker.channel in ready, limit)
-                if end is None:
-                    continue
-                result, reason = end
-                number = worker.number
-                yield number, lost(cases[number], reason) if reason else result
-                if not waiting or not worker.give(waiting[-1]):
-                    running.remove(worker)
-                    worker.process.kill()
-                else:
-                    waiting.pop()
-    finally:
-        for worker in running:
-            worker.process.kill()
+        return f"{library} {version(library)}"
+    except PackageNotFoundError:
+        return f"no {library}"
 
 
 _NOTED = 20
@@ -99,42 +136,3 @@ def _progress(total: int) -> Generator[Callable[[bool], None]]:
                 console.print(f"{done} of {total} cases, {failures} failed")
 
         yield ended
-
-
-def _work(channel: Connection, cases: Sequence[Any], run: Callable[[Any], Any]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is for the parent, which ends us
-    while (number := channel.recv()) is not None:
-        channel.send(run(cases[number]))
-
-
-class _Worker(Generic[Case, Outcome]):
-    """A process that runs cases one after the other."""
-
-    def __init__(self, cases: Sequence[Case], run: Callable[[Case], Outcome], number: int) -> None:
-        self.channel, theirs = _FORK.Pipe()
-        self.process = _FORK.Process(target=_work, args=(theirs, cases, run), daemon=True)
-        self.process.start()
-        theirs.close()
-        self.give(number)
-
-    def give(self, number: int) -> bool:
-        """Start case `number`; returns whether the process is alive."""
-        self.number, self._since = number, time.monotonic()
-        try:
-            self.channel.send(number)
-        except OSError:
-            return False
-        return self.process.is_alive()
-
-    def end(self, is_ready: bool, limit: float) -> tuple[Any, str] | None:
-        """The outcome of the case, or why there is none; ``None`` while it runs."""
-        try:
-            if is_ready:
-                return self.channel.recv(), ""
-        except (EOFError, OSError):
-            return None, "the process died"
-        if time.monotonic() - self._since <= limit:
-            return None
-        self.process.kill()
-        self.process.join()
-        return None, f"takes more than {limit:.0f} s"

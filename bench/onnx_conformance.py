@@ -1,22 +1,25 @@
 """ONNX's public suite, case by case: passes, and reasons of failures.
 
 Run from the top of the repository: ``python -m bench.onnx_conformance [WORDS] [--json FILE]``.
-Each case runs in a process of a pool; a crash or a timeout is a failure of its case.
+Each case is a task, in processes of this machine or with ``--ray ADDRESS`` on a cluster; a crash or
+a timeout is a failure of its case.  A run that was stopped goes on from its ``--journal``.
 """
 
-import argparse
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
-from bench.case_pool import outcomes
+from bench.case_pool import Suite, outcomes
 from bench.onnx_cases import cases, data_sets, is_core, model_of
+from relax_egraph.cli import options
+from relax_egraph.cli.executors import executor_of, journal_in
+from relax_egraph.cli.group import usable
 from relax_egraph.errors import ModelError
 
 
@@ -61,13 +64,37 @@ def _difference(case: Any, model: Any) -> str:
     return ""
 
 
-def run(chosen: Sequence[Any], workers: int) -> list[Outcome]:
-    """The outcomes of `chosen`, in order."""
-    return outcomes(chosen, outcome, _lost, workers, lambda o: bool(o.reason))
-
-
-def _lost(case: Any, reason: str) -> Outcome:
+def lost(case: Any, reason: str) -> Outcome:
+    """The outcome of a case whose process died."""
     return Outcome(case.name, is_core(model_of(case)), reason)
+
+
+def name(case: Any) -> str:
+    """The kind and the name of a case, which together are unique."""
+    return f"{case.kind} {case.name}"
+
+
+def failed(one: Outcome) -> bool:
+    """Whether the case did not pass."""
+    return bool(one.reason)
+
+
+def outcome_in(data: dict[str, Any]) -> Outcome:
+    """The outcome of which `data` are the fields."""
+    return Outcome(**data)
+
+
+def quiet(case: Any) -> Outcome:
+    """The outcome of `case`, without the warnings of numpy."""
+    with np.errstate(all="ignore"):
+        return outcome(case)
+
+
+SUITE = Suite(
+    "bench.onnx_conformance",
+    *(name, quiet, lost, failed, asdict, outcome_in),
+    libraries=("onnx", "numpy", "egglog", "llvmlite"),
+)
 
 
 def reported(each: Sequence[Outcome]) -> dict[str, Any]:
@@ -81,26 +108,33 @@ def reported(each: Sequence[Outcome]) -> dict[str, Any]:
     return {"all": counted(each), "core": counted(core), "failures": failures}
 
 
-def main() -> int:
-    """Print the failures and the number of passes."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    np.seterr(all="ignore")
-    report = reported(run(cases(options.words), options.workers))
+@click.command
+@click.argument("words", nargs=-1)
+@click.option("--json", "file", type=click.Path(path_type=Path), help="Write a report here.")
+@options.processes
+@options.tasks
+def main(
+    words: tuple[str, ...],
+    file: Path | None,
+    processes: int,
+    ray_address: str | None,
+    journal: Path | None,
+) -> None:
+    """Run the cases whose names have one of WORDS, or all: print failures and counts."""
+    chosen, kept = cases(words), journal_in(journal)
+    with executor_of(ray_address, processes) as executor:
+        report = reported(usable(lambda: outcomes(SUITE, chosen, executor, kept)))
     for failure in report["failures"]:
         print(f"{failure['name']}: {failure['reason']}")
     for reason, count in Counter(f["reason"] for f in report["failures"]).most_common(40):
         print(f"{count:5} {reason[:150]}")
     for kind in ("all", "core"):
         print("{passed} of {of} pass".format(**report[kind]), f"({kind})")
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 0
+    if file:
+        file.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from bench import onnx_conformance  # functions of `__main__` have no name in other processes
+
+    onnx_conformance.main()

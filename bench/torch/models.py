@@ -1,30 +1,34 @@
 """Networks with random weights, exported and through torch.compile: equal to torch, how fast.
 
 Run from the top of the repository: ``python -m bench.torch.models [WORDS] [--json FILE]``.
-WORDS are names or packages.  Each network runs in a process of its own, on one thread.
+WORDS are names or packages.  Each network is a task on one thread, in processes of this machine or
+with ``--ray ADDRESS`` on a cluster; a run that was stopped goes on from its ``--journal``.
 """
 
-import argparse
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+import click
 import torch
 from rich.table import Table
 from torch._dynamo.utils import counters
 
 import relax_egraph as rx
-from bench.case_pool import TIME_LIMIT, outcomes
+from bench.case_pool import TIME_LIMIT, Suite, outcomes
 from bench.output import console
 from bench.timing import least
 from bench.torch.peers import PEERS
 from bench.torch.zoo import Model, zoo
+from relax_egraph.cli import options
+from relax_egraph.cli.executors import executor_of, journal_in
+from relax_egraph.cli.group import usable
 from relax_egraph.frontends.torch_backend.backend import relax_egraph
 
 TOLERANCE = 1e-4
@@ -188,27 +192,61 @@ def _figure(value: float | None, form: str, scale: float = 1.0) -> str:
     return "" if value is None else form.format(value * scale)
 
 
-def main() -> int:
-    """Print a table; the exit status is 1 if a network fails or differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--seconds", type=float, default=0.5, help="for each system")
-    parser.add_argument("--peers", nargs="*", choices=PEERS, default=(), help="measure these, too")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    models = [m for m in zoo() if not options.words or {m.name, m.package} & set(options.words)]
+def suite_of(seconds: float, peers: Sequence[str]) -> Suite[str, Outcome]:
+    """The suite of networks, which are named; systems are timed for about `seconds` each."""
+    return Suite(
+        "bench.torch.models",
+        *(str, partial(run_named, seconds=seconds, peers=peers), lost, _fails, asdict, outcome_in),
+        libraries=("torch", "transformers", "torchvision", "timm", "egglog", "llvmlite", *peers),
+        options={"seconds": seconds, "peers": [*peers]},
+        limit=TIME_LIMIT * (1 + len(peers)),
+    )
 
-    def ran(model: Model) -> Outcome:
-        return run(model, seconds=options.seconds, peers=options.peers)
 
-    def lost(model: Model, reason: str) -> Outcome:
-        return Outcome(model.name, model.package, failures=dict.fromkeys(WAYS, reason))
+def run_named(name: str, seconds: float, peers: Sequence[str]) -> Outcome:
+    """The outcome of the network `name`."""
+    return run(next(m for m in zoo() if m.name == name), seconds=seconds, peers=peers)
 
-    limit = TIME_LIMIT * (1 + len(options.peers))
-    each = outcomes(models, ran, lost, options.workers, _fails, limit)
+
+def lost(name: str, reason: str) -> Outcome:
+    """The outcome of a network whose process died."""
+    package = next(m.package for m in zoo() if m.name == name)
+    return Outcome(name, package, failures=dict.fromkeys(WAYS, reason))
+
+
+def outcome_in(data: dict[str, Any]) -> Outcome:
+    """The outcome of which `data` are the fields."""
+    return Outcome(**data)
+
+
+@click.command
+@click.argument("words", nargs=-1)
+@click.option("--seconds", default=0.5, show_default=True, help="The time for each system.")
+@click.option(
+    "--peer", "peers", multiple=True, type=click.Choice([*PEERS]), help="Measure it, too."
+)
+@click.option("--json", "file", type=click.Path(path_type=Path), help="Write outcomes here.")
+@options.processes
+@options.tasks
+def main(
+    words: tuple[str, ...],
+    seconds: float,
+    peers: tuple[str, ...],
+    file: Path | None,
+    processes: int,
+    ray_address: str | None,
+    journal: Path | None,
+) -> None:
+    """Run the networks, or those of the names or packages WORDS.
+
+    The exit status is 1 if one fails, or differs from torch.
+    """
+    names = [m.name for m in zoo() if not words or {m.name, m.package} & set(words)]
+    kept = journal_in(journal)
+    with executor_of(ray_address, processes) as executor:
+        each = usable(lambda: outcomes(suite_of(seconds, peers), names, executor, kept))
     out = console()
-    out.print(_table(each, options.peers))
+    out.print(_table(each, peers))
     for o in each:
         for way, reason in o.failures.items():
             out.print(f"{o.name}, {way}: {reason}", highlight=False, markup=False)
@@ -216,12 +254,14 @@ def main() -> int:
             out.print(f"{o.name}: {message}", highlight=False, markup=False)
     for way in WAYS:
         out.print(f"{way}: {sum(o.agrees(way) for o in each)} of {len(each)} agree with torch")
-    for line in _ratios(each, options.peers):
+    for line in _ratios(each, peers):
         out.print(line, highlight=False)
-    if options.json:
-        options.json.write_text(json.dumps([*map(asdict, each)], indent=1) + "\n")
-    return int(any(map(_fails, each)))
+    if file:
+        file.write_text(json.dumps([*map(asdict, each)], indent=1) + "\n")
+    raise SystemExit(int(any(map(_fails, each))))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from bench.torch import models  # functions of `__main__` have no name in other processes
+
+    models.main()

@@ -1,29 +1,33 @@
 """torch's own database of operators, sample by sample, as exported programs: what agrees.
 
 Run from the top of the repository:
-``python -m bench.torch.operators [WORDS] [--dtypes DTYPES] [--samples N] [--json FILE]``.
+``python -m bench.torch.operators [WORDS] [--dtypes float32,bool] [--samples N] [--json FILE]``.
 Each sample is exported, imported, optimized, built, run and compared with torch, in what torch
-defines of its result.
+defines of its result.  The samples of an operator and dtype are a task, in processes of this
+machine or with ``--ray ADDRESS`` on a cluster; a run that was stopped goes on from its
+``--journal``.
 """
 
-import argparse
 import json
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 import relax_egraph as rx
-from bench.case_pool import outcomes
+from bench.case_pool import Suite, outcomes
 from bench.torch.defined import difference
+from relax_egraph.cli import options
+from relax_egraph.cli.executors import executor_of, journal_in
+from relax_egraph.cli.group import usable
 from relax_egraph.errors import ModelError, RelaxEgraphError
 
 
@@ -155,8 +159,36 @@ def _as_real(value: Any) -> Any:
     return torch.view_as_real(value.resolve_conj()) if is_complex else value
 
 
-def _lost(case: Case, reason: str) -> list[Outcome]:
+def lost(case: Case, reason: str) -> list[Outcome]:
+    """The outcomes of a case whose process died."""
     return [Outcome(case.name, case.dtype, 0, True, reason)]
+
+
+def name(case: Case) -> str:
+    """The operator, dtype and number of samples."""
+    return f"{case.place} {case.name} {case.dtype} {case.samples}"
+
+
+def failed(each: Sequence[Outcome]) -> bool:
+    """Whether a sample does not agree."""
+    return any(outcome.reason for outcome in each)
+
+
+def data_of(each: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """The fields of outcomes."""
+    return [*map(asdict, each)]
+
+
+def outcomes_in(data: Sequence[dict[str, Any]]) -> list[Outcome]:
+    """The outcomes of which `data` are the fields."""
+    return [Outcome(**fields) for fields in data]
+
+
+SUITE = Suite(
+    "bench.torch.operators",
+    *(name, run, lost, failed, data_of, outcomes_in),
+    libraries=("torch", "numpy", "egglog", "llvmlite"),
+)
 
 
 def reported(each: Sequence[Outcome]) -> dict[str, Any]:
@@ -177,29 +209,40 @@ def reported(each: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    """Print the failures and the number of samples that agree."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--dtypes", nargs="*", default=["float32", "int64", "bool"])
-    parser.add_argument("--samples", type=int, default=6, help="the most of an operator and dtype")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    chosen = cases(options.words, options.dtypes, options.samples)
-    every = outcomes(chosen, run, _lost, options.workers, lambda some: any(o.reason for o in some))
-    each = [o for some in every for o in some]
-    report = reported(each)
+@click.command
+@click.argument("words", nargs=-1)
+@click.option(
+    "--dtypes", default="float32,int64,bool", show_default=True, help="The dtypes of samples."
+)
+@click.option("--samples", default=6, show_default=True, help="The most of an operator and dtype.")
+@click.option("--json", "file", type=click.Path(path_type=Path), help="Write a report here.")
+@options.processes
+@options.tasks
+def main(
+    words: tuple[str, ...],
+    dtypes: str,
+    samples: int,
+    file: Path | None,
+    processes: int,
+    ray_address: str | None,
+    journal: Path | None,
+) -> None:
+    """Run operators whose names have one of WORDS, or all: print failures and counts."""
+    chosen, kept = cases(words, dtypes.split(","), samples), journal_in(journal)
+    with executor_of(ray_address, processes) as executor:
+        every = usable(lambda: outcomes(SUITE, chosen, executor, kept))
+    report = reported([o for some in every for o in some])
     for failure in report["failures"]:
         kind = "core" if failure["core"] else "    "
         print(f"{failure['samples']:3} {kind} {failure['name']} {failure['dtype']}:", end=" ")
         print(failure["reason"])
     for kind in ("all", "core"):
         print("{agree} of {of} samples agree".format(**report[kind]), f"({kind})")
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 0
+    if file:
+        file.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from bench.torch import operators  # functions of `__main__` have no name in other processes
+
+    operators.main()

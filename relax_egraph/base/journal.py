@@ -62,11 +62,11 @@ class Journal:
 
     def get(self, question: object) -> Any:
         """The known answer to `question`, which must be JSON, or ``None``."""
-        return self.answers.get(_key(question))
+        return self.answers.get(key_of(question))
 
     def put(self, question: object, answer: object) -> None:
         """Keep the `answer` to `question`, both JSON: a kill of the process does not lose it."""
-        key = _key(question)
+        key = key_of(question)
         line = json.dumps({"question": key, "answer": answer}) + "\n"
         with self._writing:
             self.answers[key] = answer
@@ -87,7 +87,8 @@ class Journal:
         return found
 
 
-def _key(question: object) -> str:
+def key_of(question: object) -> str:
+    """What stands for `question`, which must be JSON."""
     return sha256(json.dumps(question).encode()).hexdigest()[:32]
 
 

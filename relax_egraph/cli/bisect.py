@@ -1,7 +1,8 @@
 """``relax-egraph bisect``: which rules change a model's result, and which its cost."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,9 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 import relax_egraph as rx
+from relax_egraph.base.interruption import collected
 from relax_egraph.cli import options
 from relax_egraph.cli.arguments import arguments_in
-from relax_egraph.cli.group import commands, usable
+from relax_egraph.cli.executors import executor_of, journal_in
+from relax_egraph.cli.group import commands, until_interrupted, usable
 from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @commands.command("bisect")
-@options.model
+@options.models
 @options.archive
 @options.inputs
 @options.sizes
@@ -41,9 +44,10 @@ if TYPE_CHECKING:
     help="With --metric cost: the share of the gain that rules must reach, by default 0.9.",
 )
 @options.optimization
+@options.tasks
 @options.as_json
 def print_bisected(
-    model: ModelFile,
+    models: tuple[ModelFile, ...],
     archive: Mapping[str, Any] | None,
     inputs: tuple[tuple[str, Any], ...],
     sizes: tuple[tuple[str, int], ...],
@@ -53,20 +57,32 @@ def print_bisected(
     atol: float | None,
     gain: float | None,
     how: How,
+    ray_address: str | None,
+    journal: Path | None,
     as_json: bool,
 ) -> None:
-    """Find the fewest rules that make MODEL wrong, or reach its gain.
+    """Find the fewest rules that make a MODEL wrong, or reach its gain.
 
     A result is wrong if it differs from that of the unoptimized program by more than --tol and
     --atol. Missing arguments are random, the same each time. With --metric cost, find the fewest
     rules that reach the share --gain of the whole gain, what each rule contributes, and the rules
     that can be left out.
+
+    With --metric cost there may be several models. With --ray each of them is a task, and of a
+    single one each set of rules that may be tried next. A bisection that was stopped goes on from
+    its --journal, also elsewhere. A wrong result is found in a few tries, one after the other, in
+    this process.
     """
     if metric == "cost":
         if archive is not None or inputs or sizes or tol is not None or atol is not None:
             raise click.UsageError("a cost has no inputs and no tolerance: needs --metric result")
-        _print_cost(model, 0.9 if gain is None else gain, how, as_json)
+        _print_costs(models, 0.9 if gain is None else gain, how, ray_address, journal, as_json)
         return
+    if ray_address is not None or journal is not None:
+        raise click.UsageError("--ray and --journal are for costs: needs --metric cost")
+    model, *others = models
+    if others:
+        raise click.UsageError("results of one MODEL are compared: several need --metric cost")
     if gain is not None:
         raise click.UsageError("--gain is of costs: needs --metric cost")
     module = model.module()
@@ -113,15 +129,47 @@ def _counterexamples(rules: "tuple[Culprit, ...]") -> Iterator[str]:
             yield str(culprit.verdict)
 
 
-def _print_cost(model: ModelFile, gain: float, how: How, as_json: bool) -> None:
-    from relax_egraph.reasons.gains import bisect_cost
+def _print_costs(
+    models: Sequence[ModelFile],
+    gain: float,
+    how: How,
+    ray_address: str | None,
+    journal: Path | None,
+    as_json: bool,
+) -> None:
+    from relax_egraph.reasons.cost_tasks import CostBisection, bisect_costs
 
-    module = model.module()
-    found = usable(lambda: bisect_cost(module, gain=gain, **how))
-    warn_of_assumed(found.assumed)
+    loaded = {str(model): model.module() for model in models}
+    bisection = CostBisection(loaded, how.get("rules", ()), gain, _without_rules(how))
+    kept = journal_in(journal)
+    with executor_of(ray_address) as executor:
+        every = until_interrupted(
+            lambda: usable(
+                lambda: collected(
+                    bisect_costs(bisection, executor, kept), len(models), "models were bisected"
+                )
+            )
+        )
+    found = dict(every.value)
+    for one in found.values():
+        warn_of_assumed(one.assumed)
+    order = [str(model) for model in models if str(model) in found]
     if as_json:
-        click.echo(json.dumps({"file": str(model), **found.as_dict()}))
-        return
+        reports = [{"file": name, **found[name].as_dict()} for name in order]
+        click.echo(json.dumps(reports[0] if len(models) == len(reports) == 1 else reports))
+    else:
+        for name in order:
+            if len(models) > 1:
+                click.echo(f"{name}:")
+            _print_cost(found[name])
+    every.end()
+
+
+def _without_rules(how: How) -> How:
+    return {name: value for name, value in how.items() if name != "rules"}
+
+
+def _print_cost(found: "CostBisected") -> None:
     Console().print(_worth(found))
     if found.redundant:
         names = ", ".join(rule.name for rule in found.redundant)

@@ -37,25 +37,9 @@ KINDS = ("exact", "reassociates", "fast", "conditional", "unsound", "never fired
     metavar="COUNT",
     help="Number of instances on which a rule has to match.",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="NUMBER",
-    help="The random seed.",
-)
-@click.option(
-    "--seeds",
-    "count",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="COUNT",
-    help="Check with so many seeds, the first of which is --seed.",
-)
+@options.seeds
 @options.processes
-@options.ray
-@options.journal
+@options.tasks
 @click.option(
     "--import",
     "modules",
@@ -78,8 +62,7 @@ def check_files(
     files: tuple[Path, ...],
     only: tuple[str, ...],
     trials: int,
-    seed: int,
-    count: int,
+    seeds: range,
     processes: int,
     ray_address: str | None,
     journal: Path | None,
@@ -98,7 +81,8 @@ def check_files(
     same verdicts, however many processes or machines there are.
 
     With several seeds, the verdict on a rule is the weakest one. A check that was killed goes on
-    from its --journal, also elsewhere: in this process or on a cluster.
+    from its --journal, also elsewhere: in this process or on a cluster. The proofs of --prove are
+    made where the rules are checked, and are in the same journal.
     """
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet exclude each other")
@@ -112,19 +96,20 @@ def check_files(
     names = chosen_rules(book, book.checked, files, only, done="checked")
     if not names:
         raise click.ClickException("no rule was checked: there is none to check")
-    seeds = range(seed, seed + count)
+    count = len(seeds)
     kept = journal_in(journal)
     with executor_of(ray_address, processes) as executor:
         check = Check(book, names, _cases(tests), trials, executor, kept)
         with counted("checking rules", len(names) * count) as done:
             checked = until_interrupted(lambda: usable(lambda: check_seeds(check, seeds, done)))
+        wanted = prove and not checked.interrupted
+        proofs = proven(book, names, executor, kept) if wanted else ()
     by_seed = checked.value
     verdicts = weakest(by_seed.values())
     wrong = [verdict for verdict in verdicts if not verdict.sound]
-    proofs = proven(book, names) if prove and not checked.interrupted else ()
     if as_json:
         reports = [v.as_dict() | {"suggested": suggested(v, text_of(book, v))} for v in verdicts]
-        report: dict[str, Any] = {"seed": seed, "trials": trials, "verdicts": reports}
+        report: dict[str, Any] = {"seed": seeds[0], "trials": trials, "verdicts": reports}
         if count > 1:
             report["seeds"] = [
                 {"seed": number, "verdicts": [v.as_dict() for v in of_seed]}

@@ -12,7 +12,8 @@ from rich.table import Table
 from relax_egraph import rules
 from relax_egraph.base.progress import step
 from relax_egraph.cli import options
-from relax_egraph.cli.group import Unusable, until_interrupted
+from relax_egraph.cli.executors import executor_of, journal_in
+from relax_egraph.cli.group import until_interrupted, usable
 from relax_egraph.cli.rules import known_name, rule_commands
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     metavar="COUNT",
     help="The most terms, which bounds the memory.",
 )
-@options.journal
+@options.tasks
 @options.output("Write the rules here, and a file test beside it.")
 @options.as_json
 def discover_rules(
@@ -72,6 +73,7 @@ def discover_rules(
     fast_math: bool,
     seconds: float,
     terms: int,
+    ray_address: str | None,
     journal: Path | None,
     output: Path | None,
     as_json: bool,
@@ -81,8 +83,11 @@ def discover_rules(
     Terms with equal values on shared random inputs are equations; those that follow from the book
     or from other rules are dropped, and the rest are checked as by rules check, and proven where
     that can be. The result is for review.
+
+    With --ray, derivations, checks and proofs that may be needed next are tasks on the cluster; the
+    result is the same as without. A search that was stopped goes on from its --journal, also
+    elsewhere, and with larger limits.
     """
-    from relax_egraph.base.journal import Journal
     from relax_egraph.discover.files import rules_text, write_rules
     from relax_egraph.discover.run import Search, discover
 
@@ -99,11 +104,11 @@ def discover_rules(
         terms=terms,
         fast_math=fast_math,
     )
-    try:
-        with step("searching") as progress:
-            searched = until_interrupted(lambda: discover(how, Journal(journal), progress))
-    except ValueError as problem:
-        raise Unusable(str(problem)) from None
+    kept = journal_in(journal)
+    with executor_of(ray_address) as executor, step("searching") as progress:
+        searched = until_interrupted(
+            lambda: usable(lambda: discover(how, kept, progress, executor))
+        )
     discovery = searched.value
     cases = write_rules(discovery, output) if output else None
     if as_json:

@@ -73,6 +73,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     "why-not": ["why_not"],
     "bisect": ["bisect"],
     "diff": ["diff"],
+    "replay": ["replay"],
     "rules": [
         *("rules", "check", "prove", "rule_show", "rule_tests", "rule_profile", "discovering"),
         "formatting",

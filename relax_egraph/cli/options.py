@@ -66,18 +66,6 @@ processes = click.option(
     metavar="COUNT",
     help="Number of parallel processes, by default one a core.",
 )
-ray = click.option(
-    "--ray",
-    "ray_address",
-    metavar="ADDRESS|local",
-    help="Run on the Ray cluster at ADDRESS, or on one that is started on this machine.",
-)
-journal = click.option(
-    "--journal",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep answers here; a run with the same options goes on where an earlier one stopped.",
-)
 
 
 def output(what: str, *, required: bool = False) -> Callable[[Command], Command]:
@@ -85,6 +73,49 @@ def output(what: str, *, required: bool = False) -> Callable[[Command], Command]
     return click.option(
         "-o", "--output", type=values.output, metavar="FILE", required=required, help=what
     )
+
+
+def seeds(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options ``--seed`` and ``--seeds``: the command gets the range `seeds`."""
+
+    @click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        metavar="NUMBER",
+        help="The random seed.",
+    )
+    @click.option(
+        "--seeds",
+        "count",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="COUNT",
+        help="Use so many seeds, the first of which is --seed.",
+    )
+    @wraps(command)
+    def wrapper(*args: Any, seed: int, count: int, **rest: Any) -> Any:
+        return command(*args, seeds=range(seed, seed + count), **rest)
+
+    return wrapper
+
+
+def tasks(command: Command) -> Command:
+    """The options ``--ray`` and ``--journal`` of a command whose work is many tasks."""
+    address = click.option(
+        "--ray",
+        "ray_address",
+        metavar="ADDRESS|local",
+        help="Run on the Ray cluster at ADDRESS, or on one that is started on this machine.",
+    )
+    journal = click.option(
+        "--journal",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Keep answers here; a run with the same options goes on where an earlier one stopped.",
+    )
+    return address(journal(command))
 
 
 def tolerances(command: Command) -> Command:
@@ -104,21 +135,37 @@ def tolerances(command: Command) -> Command:
     return relative(absolute(command))
 
 
+_shapes = click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    type=values.shape,
+    metavar="NAME=EXTENTS",
+    help="The shape of an ONNX model's input, such as x=1,n,224.",
+)
+
+
 def model(command: Callable[..., Any]) -> Callable[..., Any]:
     """The argument MODEL with its option ``--shape``: the command gets a `ModelFile`."""
 
     @click.argument("model", type=values.EXISTING)
-    @click.option(
-        "--shape",
-        "shapes",
-        multiple=True,
-        type=values.shape,
-        metavar="NAME=EXTENTS",
-        help="The shape of an ONNX model's input, such as x=1,n,224.",
-    )
+    @_shapes
     @wraps(command)
     def wrapper(*args: Any, model: Any, shapes: Any, **rest: Any) -> Any:
         return command(*args, model=ModelFile(model, dict(shapes)), **rest)
+
+    return wrapper
+
+
+def models(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments MODEL... with the option ``--shape``: the command gets `ModelFile`s."""
+
+    @click.argument("models", type=values.EXISTING, nargs=-1, required=True, metavar="MODEL...")
+    @_shapes
+    @wraps(command)
+    def wrapper(*args: Any, models: Any, shapes: Any, **rest: Any) -> Any:
+        files = tuple(ModelFile(path, dict(shapes)) for path in dict.fromkeys(models))
+        return command(*args, models=files, **rest)
 
     return wrapper
 

@@ -40,8 +40,7 @@ STATUSES = ("proven", "refuted", "not proven", "not expressible")
 @click.option("--premises", is_flag=True, help="Say which premises proven rules need.")
 @click.option("--suggest", is_flag=True, help="Print a diff without premises that are not needed.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only rules that are not proven.")
-@options.ray
-@options.journal
+@options.tasks
 @options.as_json
 def prove_files(
     files: tuple[Path, ...],
@@ -105,9 +104,16 @@ def prove_files(
         sys.exit(1)
 
 
-def proven(book: "RuleBook", names: Sequence[str]) -> "Sequence[Verdict]":
-    """The proofs of those rules among `names` that equate values."""
-    return [certificate.verdict for certificate in certificates(book, names)]
+def proven(
+    book: "RuleBook",
+    names: Sequence[str],
+    executor: ExecutorOf | None,
+    journal: "Journal | None",
+) -> "Sequence[Verdict]":
+    """The proofs of those rules among `names` that equate values, in the order of `names`."""
+    order = {name: number for number, name in enumerate(names)}
+    made = certificates(book, names, executor, journal)
+    return sorted((one.verdict for one in made), key=lambda verdict: order[verdict.rule.name])
 
 
 def certificates(

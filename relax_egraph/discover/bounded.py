@@ -1,13 +1,17 @@
-"""Calls of a run in a worker: none outlives the run, and one that takes too much has no answer."""
+"""Calls of a run in workers: none outlives the run, and one that takes too much has no answer."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from time import monotonic
 from types import TracebackType
 from typing import TypeVar
 
+from relax_egraph.base.journal import Journal
+from relax_egraph.workers.executor import ExecutorOf
 from relax_egraph.workers.pool import Pool
 from relax_egraph.workers.process import Death, Limits
+from relax_egraph.workers.tasks import Ahead
 
 T = TypeVar("T")
 
@@ -25,16 +29,23 @@ class OutOfTime(Exception):
 
 
 class Bounded:
-    """A worker for calls, until `seconds` from now."""
+    """Workers for calls, until `seconds` from now: those of an executor, by default one.
 
-    def __init__(self, seconds: float) -> None:
+    `ahead` answers tasks from the `journal`, or by calls.
+    """
+
+    def __init__(
+        self, seconds: float, executor: ExecutorOf | None = None, journal: Journal | None = None
+    ) -> None:
         self._end = monotonic() + seconds
-        self._pool = Pool(1, _begin)
+        self._pool = (executor or partial(Pool, 1))(_begin)
+        self.ahead = Ahead(self.run, journal or Journal(), self._pool.cores)
 
     def __enter__(self) -> "Bounded":
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.ahead.close()
         self._pool.close()
 
     def check(self) -> None:

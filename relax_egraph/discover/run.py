@@ -7,16 +7,20 @@ terms are done before larger ones, and the rules that are there take part from t
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from importlib.metadata import version
+from itertools import chain
 from time import monotonic
 from typing import Any
 
 from relax_egraph import rules
 from relax_egraph.base.interruption import keeping
 from relax_egraph.base.journal import Journal
+from relax_egraph.base.run_input import VERSIONS, RunInput
+from relax_egraph.base.sources import digest_of_code
 from relax_egraph.discover.bounded import Bounded, OutOfTime
 from relax_egraph.discover.candidates import Candidate, candidate, distinct
 from relax_egraph.discover.classes import Classes
@@ -27,9 +31,13 @@ from relax_egraph.discover.status import UNANSWERED, Status, fields_of, is_wrong
 from relax_egraph.discover.terms import Number, Term, size_of
 from relax_egraph.discover.texts import equation, law, name_of, rewrite
 from relax_egraph.discover.worlds import TENSORS
+from relax_egraph.workers.executor import ExecutorOf
+from relax_egraph.workers.tasks import Task
 
 _BATCH = 40
 """The candidates that are loaded into one e-graph."""
+
+_LIBRARIES = ("egglog", "numpy", "sympy")
 
 Progress = Callable[[str], object]
 """A callback for what the run is doing."""
@@ -114,16 +122,24 @@ _TO_SEARCH = 0.8
 
 
 def discover(
-    search: Search, journal: Journal | None = None, progress: Progress = lambda _: None
+    search: Search,
+    journal: Journal | None = None,
+    progress: Progress = lambda _: None,
+    executor: ExecutorOf | None = None,
 ) -> Discovery:
     """Search for rules.
 
-    Raises ``ValueError`` for an operator that terms cannot have; `Interrupted` has the discovery so
-    far.
+    Derivations, checks and proofs run in the processes of `executor`, by default in one; those that
+    may be needed next are begun on idle ones.  The result does not depend on how many there are,
+    unless a limit ends the run.
+
+    Raises ``ValueError`` for an operator that terms cannot have, and for a journal of another
+    search, which may have other limits; `Interrupted` has the discovery so far.
     """
     started = monotonic()
-    with Bounded(search.seconds * _TO_SEARCH) as bounded:
-        run = _Run(search, journal or Journal(), progress, bounded)
+    journal = journal or Journal()
+    with Bounded(search.seconds * _TO_SEARCH, executor, journal) as bounded:
+        run = _Run(search, journal, progress, bounded)
         with keeping(run.so_far):
             try:
                 for size in range(1, search.size + 1):
@@ -132,7 +148,8 @@ def discover(
                 run.result.stopped = f"the limit of {search.seconds:g} s"
             except _OutOfTerms:
                 run.result.stopped = f"the limit of {search.terms} terms"
-    with Bounded(search.seconds - (monotonic() - started)) as run.bounded, keeping(run.so_far):
+    rest = search.seconds - (monotonic() - started)
+    with Bounded(rest, executor, journal) as run.bounded, keeping(run.so_far):
         try:
             run.minimize()
         except OutOfTime:
@@ -158,6 +175,23 @@ class _Run:
         self.book = sha256("".join(texts).encode()).hexdigest()
         leaves = [*TENSORS[: self.search.variables], *map(Number, self.search.numbers)]
         self.blocks.append([t for t in leaves if self.classes.add(t, leaf_values(t)) is None])
+        operators_of(self.search.operators)  # what is refused leaves the journal as it is
+        self.input.require_in(self.journal)
+
+    @property
+    def input(self) -> RunInput:
+        """What the answers in the journal depend on."""
+        search = self.search
+        libraries = (f"{name} {version(name)}" for name in _LIBRARIES)
+        terms = [search.operators, search.variables, search.numbers, search.axes]
+        parts = {
+            VERSIONS: [digest_of_code(), *libraries],
+            "families of rules": self.book,
+            "operators, variables, numbers or axes": terms,
+            "float classes": search.fast_math,
+            "seeds": search.seed,
+        }
+        return RunInput("discovery", parts)
 
     def ordered(self) -> Discovery:
         """What was found, the rules with the largest gains first."""
@@ -199,16 +233,26 @@ class _Run:
 
     def select(self, candidates: Sequence[Candidate]) -> None:
         """Add those of `candidates` that do not follow from others, the most general first."""
+        ahead = self.bounded.ahead
         for first in range(0, len(candidates), _BATCH):
             self.progress(
                 f"{len(self.result.found)} rules; {len(candidates) - first} equations to try"
             )
+            ahead.expect(self.batches(candidates[first + _BATCH :]))
             rest = self.underived(candidates[first : first + _BATCH])
             while rest:
                 self.check_limits()
+                statuses = map(self.status_task, rest)
+                ahead.expect(chain(statuses, self.batches(candidates[first + _BATCH :])))
                 one, *rest = rest
                 if self.add(one):
                     rest = self.underived(rest)
+
+    def batches(self, candidates: Sequence[Candidate]) -> Iterator[Task]:
+        """What is asked of `candidates`, batch by batch, unless another rule is found before."""
+        texts = self.texts()
+        for first in range(0, len(candidates), _BATCH):
+            yield self.derivation(texts, candidates[first : first + _BATCH])
 
     def add(self, one: Candidate) -> bool:
         """Check `one`, and add it if it is a rule that does not follow; returns whether it is."""
@@ -232,16 +276,17 @@ class _Run:
         """Whether `one` fails on a random instance: what `status` explains, which takes longer."""
         fast, seed = self.search.fast_math, self.search.seed
         call = partial(is_wrong, one, fast, seed)
-        answer = self.journal.ask(["wrong", str(one), fast, seed], lambda: self.bounded.run(call))
-        return answer is not False
+        return self.bounded.ahead.answer(Task(["wrong", str(one), fast, seed], call)) is not False
 
     def status(self, one: Candidate) -> Status:
         """The status of `one`, which the journal may know."""
-        fast, seed = self.search.fast_math, self.search.seed
-        call = partial(fields_of, one, fast, seed)
-        question = ["status", str(one), fast, seed]
-        answer = self.journal.ask(question, lambda: self.bounded.run(call))
+        answer = self.bounded.ahead.answer(self.status_task(one))
         return UNANSWERED if answer is None else Status(**answer)
+
+    def status_task(self, one: Candidate) -> Task:
+        """What computes the status of `one`."""
+        fast, seed = self.search.fast_math, self.search.seed
+        return Task(["status", str(one), fast, seed], partial(fields_of, one, fast, seed))
 
     def underived(
         self,
@@ -251,7 +296,15 @@ class _Run:
         both_ways: bool = False,
         refused: bool = False,
     ) -> list[Candidate]:
-        """Those of `candidates` that the book and the rules found do not prove.
+        """Those of `candidates` that the book and the rules found do not prove."""
+        texts = self.texts(without, both_ways=both_ways, refused=refused)
+        answers = self.derived(texts, candidates) if candidates else []
+        return [one for one, known in zip(candidates, answers, strict=True) if not known]
+
+    def texts(
+        self, without: Found | None = None, *, both_ways: bool = False, refused: bool = False
+    ) -> str:
+        """The rules that take part in derivations besides the book.
 
         Rules found run from left to right, as in the book, or `both_ways`, as equations; with
         `refused`, equations that are wrong without a guard run, too.
@@ -260,8 +313,7 @@ class _Run:
         texts = [f.equation if both_ways else f.text for f in found]
         wrong = [one for one, _ in self.result.refused] if refused else []
         texts += [equation(one, "", f"refused-{k}") for k, one in enumerate(wrong)]
-        answers = self.derived("\n".join(texts), candidates) if candidates else []
-        return [one for one, known in zip(candidates, answers, strict=True) if not known]
+        return "\n".join(texts)
 
     def derived(self, texts: str, candidates: Sequence[Candidate]) -> list[bool]:
         """Whether the book and the rules `texts` prove each of `candidates`.
@@ -269,11 +321,7 @@ class _Run:
         Candidates that take too much together are asked for in halves; one by itself that does is
         not proved.
         """
-        fast = self.search.fast_math
-        asked = [[str(one), one.worlds] for one in candidates]
-        call = partial(derived, self.search.families, fast, texts, candidates)
-        question = ["derived", self.book, fast, texts, asked]
-        answers = self.journal.ask(question, lambda: self.bounded.run(call))
+        answers = self.bounded.ahead.answer(self.derivation(texts, candidates))
         if answers is not None:
             return answers
         if len(candidates) == 1:
@@ -281,13 +329,36 @@ class _Run:
         half = len(candidates) // 2
         return [*self.derived(texts, candidates[:half]), *self.derived(texts, candidates[half:])]
 
+    def derivation(self, texts: str, candidates: Sequence[Candidate]) -> Task:
+        """What asks whether the book and the rules `texts` prove each of `candidates`."""
+        fast = self.search.fast_math
+        asked = [[str(one), one.worlds] for one in candidates]
+        call = partial(derived, self.search.families, fast, texts, candidates)
+        return Task(["derived", self.book, fast, texts, asked], call)
+
     def minimize(self) -> None:
         """Drop rules that the others prove: one may be found before those that it follows from.
 
         A rule that shrinks its left side has to follow from left to right, or programs lose it.
         """
-        for found in reversed(tuple(self.result.found)):
-            one = found.candidate.where(found.status.guard)
-            regroups = size_of(one.left) == size_of(one.right)
-            if not self.underived([one], without=found, both_ways=regroups):
+        every = tuple(reversed(self.result.found))
+        for number, found in enumerate(every):
+            self.bounded.ahead.expect(map(self.dropping, every[number:]))
+            if self.follows(found):
                 self.result.found.remove(found)
+
+    def follows(self, found: Found) -> bool:
+        """Whether the other rules prove `found`."""
+        one, both_ways = _as_dropped(found)
+        return not self.underived([one], without=found, both_ways=both_ways)
+
+    def dropping(self, found: Found) -> Task:
+        """What `follows` asks, unless another rule is dropped before."""
+        one, both_ways = _as_dropped(found)
+        return self.derivation(self.texts(found, both_ways=both_ways), [one])
+
+
+def _as_dropped(found: Found) -> tuple[Candidate, bool]:
+    """What the other rules have to prove, and whether they may do so both ways."""
+    one = found.candidate.where(found.status.guard)
+    return one, size_of(one.left) == size_of(one.right)

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from relax_egraph.base.journal import Journal
+from relax_egraph.base.run_input import VERSIONS, RunInput
 from relax_egraph.base.sources import digest_of_code
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.reading import Reading, adopt
@@ -26,13 +27,17 @@ def certificates_of(
     """The certificates of `some` rules of `book`, in the order of completion.
 
     Without an `executor` they are made in this process.  Those in the `journal` are taken from
-    there.  Raises ``ValueError`` for a journal of rules with Python functions or operators.
+    there.  Raises ``ValueError`` for a journal of rules with Python functions or operators, and for
+    one that has proofs, but of none of these rules as they are stated here.
     """
     if journal is not None and is_foreign(book):
         raise ValueError(
             "a journal keeps no proofs beside Python functions or operators of your own, whose "
             "code may change; prove the rules without it"
         )
+    if journal is not None:
+        parts = {VERSIONS: _versions()}
+        RunInput("proof", parts, "rules", [stated(r, book) for r in some]).require_in(journal)
     known = journal or Journal()
     if executor is None:
         for rule in some:
@@ -57,8 +62,7 @@ def _known(
 
     A proof that does not end is not kept: another run may have more time or memory.
     """
-    versions = [f"{name} {version(name)}" for name in LIBRARIES]
-    question = ["proof", digest_of_code(), versions, stated(rule, book)]
+    question = ["proof", *_versions(), stated(rule, book)]
     if (data := journal.get(question)) is not None:
         return certificate_of(data, rule)
     made = prove(rule, book)
@@ -66,6 +70,10 @@ def _known(
         return Certificate(Verdict(rule, "not proven", f"its process {made}"))
     journal.put(question, data_of(made))
     return made
+
+
+def _versions() -> list[str]:
+    return [digest_of_code(), *(f"{name} {version(name)}" for name in LIBRARIES)]
 
 
 _books = list[RuleBook]()

@@ -40,7 +40,8 @@ class RayPool(Executor):
     def __init__(self, begin: Callable[[], object] | None = None) -> None:
         ray = ray_module()
 
-        self.size = _WAITING * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.size = _WAITING * self.cores
         self._closed = False
         self._refs = set[Any]()
         self._changing = free_in_forks(Lock())

@@ -147,23 +147,24 @@ def bisect_cost(
     """
     begin = perf_counter()
     with tries("bisecting", progress) as told:
-        return _bisected(Restricted.of(module, rules, options, told), gain, begin)
+        return cost_bisected(Restricted.of(module, rules, options, told), gain, begin)
 
 
-def _bisected(restricted: Restricted, gain: float, begin: float) -> CostBisected:
+def cost_bisected(restricted: Restricted, gain: float, begin: float) -> CostBisected:
+    """The bisection of a `restricted` optimization, which began at `begin` of ``perf_counter``."""
     best = restricted.whole()
     candidates, before, cost = _matched(restricted, best), best.cost_before, best.cost
     enough = _reaching(restricted, before - max(gain, _NEARLY) * (before - cost))
     proven = restricted.proven(best)
-    needed = minimal(proven if enough(proven) == "fails" else candidates, enough)
-    chosen = minimal(needed, _reaching(restricted, before - gain * (before - cost)))
+    needed = minimal(proven if enough[0](proven) == "fails" else candidates, *enough)
+    chosen = minimal(needed, *_reaching(restricted, before - gain * (before - cost)))
     ordered = _gains(restricted, candidates, needed, best)
     return CostBisected(
         gain=gain,
         rules=tuple(restricted.book[name] for name in chosen),
         cost_before=before,
         cost=cost,
-        cost_with_rules=restricted.explained(chosen).cost,
+        cost_with_rules=restricted.cost_anew(chosen),
         gains=ordered,
         redundant=tuple(restricted.book[name] for name in candidates if name not in needed),
         tries=restricted.tries,
@@ -203,22 +204,27 @@ def _matched(restricted: Restricted, best: Explanation) -> tuple[str, ...]:
     raise ValueError("no rule matches anything in the module")
 
 
-def _reaching(restricted: Restricted, cost: float) -> Callable[[tuple[str, ...]], Outcome]:
-    """An outcome for `minimal`: sets of rules "fail" that find a program of at most `cost`."""
+def _reaching(
+    restricted: Restricted, cost: float
+) -> tuple[Callable[[tuple[str, ...]], Outcome], Callable[[Iterable[tuple[str, ...]]], object]]:
+    """What `minimal` takes: sets of rules "fail" that find a program of at most `cost`."""
+    most = cost * (1 + _SAME)
 
     def outcome(chosen: tuple[str, ...]) -> Outcome:
-        return "fails" if restricted.reaches(chosen, cost * (1 + _SAME)) else "passes"
+        return "fails" if restricted.reaches(chosen, most) else "passes"
 
-    return outcome
+    return outcome, lambda sets: restricted.expect_to_reach(sets, most)
 
 
 def _gains(
-    restricted: Restricted, candidates: Sequence[str], names: Iterable[str], best: Explanation
+    restricted: Restricted, candidates: Sequence[str], names: Sequence[str], best: Explanation
 ) -> tuple[Gain, ...]:
     before, cost = best.cost_before, best.cost
     by_rule: list[Gain] = []
-    for name in names:
-        without = restricted.cost(other for other in candidates if other != name)
+    others = [[other for other in candidates if other != name] for name in names]
+    for place, name in enumerate(names):
+        restricted.expect_costs(others[place:])
+        without = restricted.cost(others[place])
         share = _share(without - cost, before, cost)
         by_rule.append(Gain(restricted.book[name], without, share, best.assumed))
     return tuple(sorted(by_rule, key=lambda gain: -gain.share))

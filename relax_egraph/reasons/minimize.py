@@ -6,7 +6,7 @@ part alone seldom fails; if one item is needed, removing the others isolates it 
 Kiss, "Practical improvements to the minimizing delta debugging algorithm", 2016).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
 T = TypeVar("T", bound=Hashable)
@@ -15,12 +15,19 @@ Outcome: TypeAlias = Literal["fails", "passes", "unresolved"]
 """The outcome of a try: it fails in the same way as all items, passes, or fails in another way."""
 
 
-def minimal(items: Sequence[T], outcome: Callable[[tuple[T, ...]], Outcome]) -> tuple[T, ...]:
+def minimal(
+    items: Sequence[T],
+    outcome: Callable[[tuple[T, ...]], Outcome],
+    expect: Callable[[Iterable[tuple[T, ...]]], object] = lambda _: None,
+) -> tuple[T, ...]:
     """A subset of `items`, in their order, that fails, and passes without any one of its items.
 
     `items` are distinct, and fail together.  The parts to remove are halved again and again.  If
     more items never cure a failure, `k` of `n` items take at most ``2 k (log2(n / k) + 2)`` tries,
     otherwise at most ``n (n + 5) / 2``.  No subset is tried twice within one call.
+
+    Before a try, `expect` is called with what is tried in this round if no part can be removed: the
+    subset of the try and the next ones.
     """
     tried: dict[tuple[T, ...], bool] = {}
 
@@ -34,6 +41,9 @@ def minimal(items: Sequence[T], outcome: Callable[[tuple[T, ...]], Outcome]) -> 
         size = min(size, len(kept))
         before, start = kept, 0
         while start < len(kept):
+            starts = range(start, len(kept), size)
+            without = (kept[:k] + kept[k + size :] for k in starts)
+            expect(part for part in without if part not in tried)
             rest = kept[:start] + kept[start + size :]
             if fails(rest):
                 kept = rest

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from relax_egraph.egraph.engine import Budget, Phase, RuleBook
 from relax_egraph.egraph.rulebook.rule import Rule
@@ -49,12 +49,24 @@ class Costs:
         self._known.append((kept, frozenset(matched) & kept, cost))
 
 
+class Elsewhere(Protocol):
+    """Where tries may run other than in this process."""
+
+    def measured(self, kept: frozenset[str]) -> tuple[float, Sequence[str]]:
+        """What `Restricted.measured` returns."""
+        ...
+
+    def expect(self, sets: Iterable[frozenset[str]]) -> None:
+        """Begin with sets of rules that may be tried next, as far as that costs no time."""
+        ...
+
+
 @dataclass(slots=True)
 class Restricted:
     """The optimization of `module` in a `session`, repeated without some rules of `book`.
 
     Each try also has the generated rules: lowering, and the deduction of facts.  `book` lacks the
-    rules that cannot match in the module.
+    rules that cannot match in the module.  Costs are measured `elsewhere` if that is known.
     """
 
     module: IRModule
@@ -62,6 +74,7 @@ class Restricted:
     book: Mapping[str, Rule]
     progress: Progress
     tries: int = 0
+    elsewhere: Elsewhere | None = None
     _costs: Costs = field(default_factory=Costs)
 
     @staticmethod
@@ -101,9 +114,13 @@ class Restricted:
     def explained(self, chosen: Iterable[str]) -> Explanation:
         """The optimization with the rules `chosen`."""
         kept = set(chosen)
-        self.tries += 1
-        self.progress(self.tries, len(kept))
+        self._count(kept)
         return self._explained(kept)
+
+    def measured(self, kept: Set[str]) -> tuple[float, Sequence[str]]:
+        """The cost of the best program with the rules `kept`, and those of them that matched."""
+        explanation = self._explained(kept)
+        return explanation.cost, self.matched(explanation)
 
     def cost(self, chosen: Iterable[str]) -> float:
         """The cost of the best program with the rules `chosen`, in seconds; tried unless known."""
@@ -117,10 +134,35 @@ class Restricted:
         lower, upper = self._costs.bounds(kept)
         return upper <= cost or (lower <= cost and self._tried(kept) <= cost)
 
+    def cost_anew(self, chosen: Iterable[str]) -> float:
+        """The cost of the best program with the rules `chosen`, tried even if it is bounded."""
+        return self._tried(frozenset(chosen))
+
+    def expect_costs(self, sets: Iterable[Iterable[str]]) -> None:
+        """Say that `cost` is asked for each of `sets` next."""
+        if self.elsewhere is not None:
+            every = map(frozenset[str], sets)
+            self.elsewhere.expect(kept for kept in every if self._costs.of(kept) is None)
+
+    def expect_to_reach(self, sets: Iterable[Iterable[str]], cost: float) -> None:
+        """Say that `reaches` may be asked for each of `sets` next."""
+        if self.elsewhere is not None:
+            every = map(frozenset[str], sets)
+            self.elsewhere.expect(kept for kept in every if self._is_open(kept, cost))
+
+    def _is_open(self, kept: frozenset[str], cost: float) -> bool:
+        lower, upper = self._costs.bounds(kept)
+        return lower <= cost < upper
+
     def _tried(self, kept: frozenset[str]) -> float:
-        explanation = self.explained(kept)
-        self._costs.add(kept, self.matched(explanation), explanation.cost)
-        return explanation.cost
+        self._count(kept)
+        cost, matched = (self.elsewhere or self).measured(kept)
+        self._costs.add(kept, matched, cost)
+        return cost
+
+    def _count(self, kept: Set[str]) -> None:
+        self.tries += 1
+        self.progress(self.tries, len(kept))
 
     def matched(self, explanation: Explanation) -> tuple[str, ...]:
         """The rules that matched in `explanation`, in the order of the book."""

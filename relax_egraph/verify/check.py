@@ -16,7 +16,7 @@ from relax_egraph.errors import Interrupted
 from relax_egraph.verify import INSTANCES
 from relax_egraph.verify.cases import Case
 from relax_egraph.verify.instances.chains import chain_to, chains_to
-from relax_egraph.verify.journaled import not_kept
+from relax_egraph.verify.journaled import JournaledVerdicts, not_kept
 from relax_egraph.verify.library_calls import functions_of, turned, unchecked
 from relax_egraph.verify.verdict import Verdict, silent
 from relax_egraph.verify.work import Stage, Unit, Work
@@ -88,8 +88,10 @@ def check_seeds(
     An interruption raises `Interrupted`, whose `done` are the verdicts that are final, by seed.  A
     rule with a call of a function that is not registered is not checked; functions that cannot be
     sent to another process are called in this one.  Raises ``ValueError`` for a name that no rule
-    has, if there is no rule to check, and for a journal of rules with Python functions.
+    has, if there is no rule to check, and for a journal of rules with Python functions, of other
+    rules or of other seeds.
     """
+    seeds = tuple(seeds)
     book = turned(check.book)
     wanted = _wanted(book, check.only)
     why_not = {n: why for n, rule in wanted.items() if (why := unchecked(rule))}
@@ -99,7 +101,7 @@ def check_seeds(
     close = [n for n in wanted if n not in why_not and all(0 < len(c) <= _NEAR for c in chains[n])]
     far = [n for n in wanted if n not in (*close, *why_not) and all(chains[n])]
     work = Work(book, tuple(check.cases), check.trials, functions or {})
-    _require_kept(check.journal, work, functions)
+    _require_kept(check.journal, work, functions, seeds)
     first = {n: silent(rule, _UNREAD) for n, rule in wanted.items()}
     for name, why in why_not.items():
         first[name] = replace(silent(wanted[name], why), checked=False)
@@ -126,14 +128,20 @@ def check_seeds(
 
 
 def _require_kept(
-    journal: Journal | None, work: Work, functions: Mapping[str, bytes] | None
+    journal: Journal | None,
+    work: Work,
+    functions: Mapping[str, bytes] | None,
+    seeds: Iterable[int],
 ) -> None:
-    """Raise ``ValueError`` if the journal cannot keep the verdicts of `work`."""
+    """Raise ``ValueError`` if the journal cannot keep the verdicts of `work`, or is of others."""
+    if journal is None:
+        return
     what = not_kept(work) or "rules that call Python functions" * (functions is None)
-    if journal is not None and what:
+    if what:
         raise ValueError(
             f"a journal keeps no verdicts on {what}, whose code may change; check them without it"
         )
+    JournaledVerdicts(journal, work).require_input(seeds)
 
 
 def _wanted(book: RuleBook, only: Iterable[str] | None) -> Mapping[str, Rule]:

@@ -4,7 +4,7 @@ A verdict with a counterexample is not kept: its operands and values are no plai
 that goes on computes it again, the same one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
@@ -13,6 +13,7 @@ from typing import Any
 
 from relax_egraph import rules
 from relax_egraph.base.journal import Journal
+from relax_egraph.base.run_input import VERSIONS, RunInput
 from relax_egraph.base.sources import digest_of_code
 from relax_egraph.verify.verdict import Verdict
 from relax_egraph.verify.work import Unit, Work
@@ -34,6 +35,11 @@ class JournaledVerdicts:
     journal: Journal
     work: Work
 
+    def require_input(self, seeds: Iterable[int]) -> None:
+        """Raise ``ValueError`` if the journal is of a check of other rules, or with other seeds."""
+        parts = {VERSIONS: _versions(), "rules, programs or --trials": self._input}
+        RunInput("check", parts, "seeds", [*map(str, seeds)]).require_in(self.journal)
+
     def of(
         self, unit: Unit, check: Callable[[Unit], tuple[Verdict, ...] | Death]
     ) -> tuple[Verdict, ...] | Death:
@@ -54,8 +60,7 @@ class JournaledVerdicts:
         """A digest of all that verdicts depend on besides the unit."""
         book = self.work.book
         parts = (
-            digest_of_code(),
-            *(f"{name} {version(name)}" for name in _LIBRARIES),
+            *_versions(),
             *(rules.text(family) for family in (*rules.FACTS, *book.families)),
             *(f"{source.name}\n{source.text}" for source in book.user),
             f"{sorted(book.without)} {book.fast_math} {sorted(book.absent)} {book.bounded}",
@@ -75,6 +80,10 @@ class JournaledVerdicts:
         rule = self.work.rules[data["rule"]]
         known: dict[str, Any] = {**data} | {name: tuple(data[name]) for name in _TUPLES}
         return Verdict(**known, span=rule.span, stated=rule.float_class)
+
+
+def _versions() -> tuple[str, ...]:
+    return digest_of_code(), *(f"{name} {version(name)}" for name in _LIBRARIES)
 
 
 def not_kept(work: Work) -> str:

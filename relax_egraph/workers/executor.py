@@ -13,9 +13,13 @@ A = TypeVar("A")
 
 
 class Executor(ABC):
-    """Runs calls in processes, at most `size` at a time; on leaving the context, they end."""
+    """Runs calls in processes, at most `size` at a time; on leaving the context, they end.
+
+    Of the calls that it takes so many run at once as it has `cores`; others wait there.
+    """
 
     size: int
+    cores: int
 
     def __enter__(self) -> Self:
         return self

@@ -24,7 +24,7 @@ class Pool(Executor):
     """Seconds to start a worker, which ends with `begin`."""
 
     def __init__(self, size: int, begin: Callable[[], object] | None = None) -> None:
-        self.size = size
+        self.size = self.cores = size
         self._begin = begin
         self._closed = False
         self._workers = WeakSet[Worker]()

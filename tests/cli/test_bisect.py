@@ -126,6 +126,25 @@ def test_a_cost_as_json(program: Path) -> None:
     assert {**told, "seconds": 0} == {**expected, "seconds": 0}
 
 
+def test_costs_of_several_models_are_a_list_and_are_kept(program: Path, tmp_path: Path) -> None:
+    other, journal = tmp_path / "other.py", tmp_path / "costs.jsonl"
+    other.write_text(PROGRAM.replace("R.negative(x)", "x"))
+    words = ("bisect", program, other, "--metric", "cost", "--journal", journal)
+
+    told = json.loads(invoke(*words, "--json").stdout)
+    text = journal.read_bytes()
+    again = json.loads(invoke(*words, "--json").stdout)
+    printed = invoke(*words).stdout
+
+    assert [one["file"] for one in told] == [str(program), str(other)]
+    assert again == told
+    assert journal.read_bytes() == text
+    assert [line for line in printed.splitlines() if line.endswith(".py:")] == [
+        f"{program}:",
+        f"{other}:",
+    ]
+
+
 def test_wrong_use_is_one_line(program: Path, archive: Path, tmp_path: Path) -> None:
     empty, plain, text = (tmp_path / name for name in ("none.py", "x.npy", "text.npz"))
     empty.write_text("@R.function\ndef main(x: R.Tensor((2,), 'float32')):\n    return x\n")
@@ -135,6 +154,12 @@ def test_wrong_use_is_one_line(program: Path, archive: Path, tmp_path: Path) -> 
     assert refused(program, "--gain", 0.5) == "Error: --gain is of costs: needs --metric cost"
     assert refused(program, "--metric", "cost", "--inputs", archive) == (
         "Error: a cost has no inputs and no tolerance: needs --metric result"
+    )
+    assert refused(program, "--journal", tmp_path / "j") == (
+        "Error: --ray and --journal are for costs: needs --metric cost"
+    )
+    assert refused(program, empty) == (
+        "Error: results of one MODEL are compared: several need --metric cost"
     )
     assert refused(program) == "Error: the size of n is unknown: use --size n=128"
     assert refused(program, "--inputs", plain) == (

@@ -136,8 +136,8 @@ def test_proofs_go_on_from_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyP
     file.write_text(TEXT, "utf-8")
     words = ("rules", "prove", str(file), "--json", "--journal", str(journal))
     whole = json.loads(invoke(*words).stdout)
-    first, *_ = lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(first + lines[1][:30])
+    header, first, *_ = lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(header + first + lines[2][:30])
     proven: list[str] = []
 
     def counted(rule: Rule, book: RuleBook) -> Certificate:
@@ -152,6 +152,40 @@ def test_proofs_go_on_from_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert without_seconds(resumed) == without_seconds(whole)
     assert proven == ["swap-of-difference", "running-product-of-sizes"]
+
+
+def test_a_journal_of_other_rules_is_refused(tmp_path: Path) -> None:
+    file, journal = tmp_path / "mine.egg", tmp_path / "proofs.jsonl"
+    words = ("rules", "prove", str(file), "--journal", str(journal))
+    sums, differences, _ = TEXT.split("\n\n")
+    file.write_text(sums, "utf-8")
+    invoke(*words)
+    file.write_text(differences, "utf-8")
+
+    refused = invoke(*words)
+
+    assert refused.exit_code == 2
+    assert refused.stderr == (
+        f"Error: {journal} is of other rules than this run; give each run a journal of its own\n"
+    )
+
+
+def test_a_check_proves_where_it_checks_and_keeps_proofs_in_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, journal = tmp_path / "mine.egg", tmp_path / "checks.jsonl"
+    file.write_text(TEXT.split("\n\n")[0], "utf-8")
+    words = ("rules", "check", str(file), "--prove", "--json", "--journal", str(journal))
+
+    def here(rule: Rule, book: RuleBook) -> Certificate:
+        raise AssertionError(f"{rule.name} is proven in this process")
+
+    monkeypatch.setattr("relax_egraph.prove.tasks.certificate", here)
+    first = json.loads(invoke(*words, "--processes", 2).stdout)
+    again = json.loads(invoke(*words, "--processes", 1).stdout)
+
+    assert [proof["status"] for proof in first["proofs"]] == ["proven"]
+    assert again == first
 
 
 def test_proofs_in_other_processes_are_those_of_this_one() -> None:

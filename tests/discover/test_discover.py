@@ -22,6 +22,7 @@ from relax_egraph.discover.terms import Apply, Literal, Number, Term, Variable
 from relax_egraph.prove import solver
 from relax_egraph.verify.file_tests.cases import read_tests
 from relax_egraph.verify.file_tests.run import run_test
+from relax_egraph.workers.pool import Pool
 
 X, Y = Variable("x"), Variable("y")
 SIGNS = Search(("R.add", "R.negative"), 2, families=())
@@ -187,6 +188,35 @@ def test_found_rules_and_their_file_tests_are_files_of_the_project(
     tests = read_tests(cases)
     assert [test.fires for test in tests] == [(one.name,) for one in found.found]
     assert all(run_test(test).passed for test in tests)
+
+
+def test_a_search_in_several_processes_finds_the_same_and_goes_on_in_one(
+    journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "run.jsonl"
+    whole = discover(SIGNS, Journal(journal))
+
+    assert discover(SIGNS, Journal(file), executor=partial(Pool, 3)).as_dict() == whole.as_dict()
+
+    def run(self: Bounded, call: Callable[[], Any]) -> Any:
+        raise AssertionError(f"{call} runs again")
+
+    monkeypatch.setattr(Bounded, "run", run)
+    assert discover(SIGNS, Journal(file)).as_dict() == whole.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("search", "said"),
+    [
+        (replace(SIGNS, families=("canon",)), "families of rules"),
+        (replace(SIGNS, numbers=(1.0,)), "operators, variables, numbers or axes"),
+        (replace(SIGNS, fast_math=True), "float classes"),
+        (replace(SIGNS, seed=1), "seeds"),
+    ],
+)
+def test_a_journal_of_another_search_is_refused(journal: Path, search: Search, said: str) -> None:
+    with pytest.raises(ValueError, match=f"run.jsonl is of other {said} than this run; give"):
+        discover(search, Journal(journal))
 
 
 def test_an_operator_that_terms_cannot_have_is_refused() -> None:

@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "reasons.accuracy": {"build", "ir", "lower", "tir", "vm"},
     "reasons": {
         *("build", "egraph", "extract", "ir", "lower.library", "optimize", "passes", "proof"),
-        *("rules", "verify", "vm"),
+        *("rules", "verify", "vm", "workers"),
     },
     "proof": {"egraph", "optimize.explanation", "extract", "ir", "verify"},
     "discover": {"egraph", "extract", "ir", "prove", "rules", "verify", "workers"},

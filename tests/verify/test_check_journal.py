@@ -95,19 +95,40 @@ def test_what_has_a_counterexample_is_computed_again(
     assert done == [(0, "doubled-is-single"), (1, "doubled-is-single")]
 
 
-@pytest.mark.parametrize("other", ["trials", "rules", ""])
-def test_other_options_have_other_questions(
-    book: RuleBook, tmp_path: Path, done: list[tuple[int, str]], other: str
+def test_the_same_check_asks_nothing_again_and_a_larger_one_only_what_is_new(
+    book: RuleBook, tmp_path: Path, done: list[tuple[int, str]]
+) -> None:
+    file, only = tmp_path / "check.jsonl", ["negative-twice-again"]
+    for seeds, new in (SEEDS, SEEDS), (SEEDS, ()), ((1, 2), (2,)):
+        done.clear()
+
+        check_seeds(Check(book, only, trials=2, journal=Journal(file)), seeds)
+
+        assert done == [(seed, only[0]) for seed in new]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("trials", "rules, programs or --trials"),
+        ("rules", "rules, programs or --trials"),
+        ("seeds", "seeds"),
+    ],
+)
+def test_a_journal_of_another_check_is_refused_and_stays(
+    book: RuleBook, tmp_path: Path, other: str, said: str
 ) -> None:
     file, only = tmp_path / "check.jsonl", ["negative-twice-again"]
     check_seeds(Check(book, only, trials=2, journal=Journal(file)), SEEDS)
-    done.clear()
+    text = file.read_bytes()
     changed = RuleBook.default([NEGATIVES], families=()) if other == "rules" else book
     trials = 3 if other == "trials" else 2
+    seeds = (7, 8) if other == "seeds" else SEEDS
 
-    check_seeds(Check(changed, only, trials=trials, journal=Journal(file)), SEEDS)
+    with pytest.raises(ValueError, match=f"check.jsonl is of other {said} than this run; give"):
+        check_seeds(Check(changed, only, trials=trials, journal=Journal(file)), seeds)
 
-    assert done == ([] if not other else [(0, only[0]), (1, only[0])])
+    assert file.read_bytes() == text
 
 
 def test_seeds_are_checked_as_one_by_one(book: RuleBook) -> None:
