@@ -96,7 +96,7 @@ class Equality:
         """Whether `t` is `u` by this substitution, conditions included."""
         ours = [mapped(c, lambda p: replaced(p, by)) for c in (*ranges(t.binders), *t.where)]
         theirs = [*ranges(u.binders), *u.where]
-        if not self.equivalent(ours, theirs):
+        if not self.follow(ours, theirs) or not self.follow(*_of_any_integers(u, theirs, ours)):
             return False
         with self.solver.scope(theirs):
             factors = [replaced_factor(f, by) for f in t.factors]
@@ -107,14 +107,11 @@ class Equality:
             self.bijections.append(shown)
         return True
 
-    def equivalent(self, a: Sequence[Condition], b: Sequence[Condition]) -> bool:
-        """Whether two conjunctions are proven to hold at the same places."""
-        for one, other in ((a, b), (b, a)):
-            known = {c.key for c in one}
-            rest = [c for c in other if c.key not in known]
-            if rest and not self.solver.impossible((*one, negated(every(rest)))):
-                return False
-        return True
+    def follow(self, conclusions: Sequence[Condition], conditions: Sequence[Condition]) -> bool:
+        """Whether `conclusions` are proven to hold where `conditions` do."""
+        known = {c.key for c in conditions}
+        rest = [c for c in conclusions if c.key not in known]
+        return not rest or self.solver.impossible((*conditions, negated(every(rest))))
 
     def products(self, a: list[Factor], b: list[Factor]) -> bool:
         """Whether each factor of `a` is one of `b`."""
@@ -227,6 +224,18 @@ def ranges(binders: Sequence[Index]) -> list[Condition]:
         for b in binders
         for c in (Nonnegative(variable(b)), Nonnegative(b.extent - 1 - variable(b)))
     ]
+
+
+def _of_any_integers(
+    t: Term, theirs: Sequence[Condition], ours: Sequence[Condition]
+) -> Iterator[list[Condition]]:
+    """Conditions on the variables of `t` as conditions on any integers.
+
+    The solver knows the range of a variable: there it holds, whatever is asked.
+    """
+    by = {b.name: variable(f"{b.name} above 0") - variable(f"{b.name} below 0") for b in t.binders}
+    for conditions in (theirs, ours):
+        yield [mapped(c, lambda p: replaced(p, by)) for c in conditions]
 
 
 def _solution(left: Polynomial, right: Polynomial, name: str) -> Polynomial | None:
