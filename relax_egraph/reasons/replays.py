@@ -1,6 +1,6 @@
 """Replays of the proofs of many optimizations: each model and seed is a task."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
@@ -67,7 +67,7 @@ class ModelReplayed:
 
 def replays(
     what: Replays, executor: ExecutorOf | None = None, journal: Journal | None = None
-) -> Iterator[ModelReplayed]:
+) -> Generator[ModelReplayed]:
     """The replay of each model with each seed, as they are ready; those in the `journal` are known.
 
     Raises ``ValueError`` for a module without dataflow blocks, for `sizes` as `replay` does, for
