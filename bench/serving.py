@@ -32,7 +32,7 @@ import numpy as np
 import relax_egraph as rx
 from bench.serving_client import Connection, http_request, infer_request
 from relax_egraph.inference.model import Model
-from relax_egraph.server.model import Array, Arrays
+from relax_egraph.inference.rows import Array, Arrays
 
 _CASES = 256
 _MOST_ROWS = 4

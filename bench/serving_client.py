@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_egraph.server.model import Arrays
+from relax_egraph.inference.rows import Arrays
 from relax_egraph.server.tensors import DATATYPES, from_bytes, from_json, to_bytes, to_json
 
 _DTYPES = {datatype: dtype for dtype, datatype in DATATYPES.items()}

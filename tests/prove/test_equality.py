@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from relax_egraph.prove.conditions import Condition, Nonnegative
 from relax_egraph.prove.effort import Effort
 from relax_egraph.prove.equality import Equality
-from relax_egraph.prove.polynomial import Index, Polynomial, of, variable
+from relax_egraph.prove.polynomial import Index, Polynomial, Variable, of, variable
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Folded, Read, Sum, Term
 
@@ -88,9 +88,14 @@ def test_the_same_places_are_equal_either_way_round(kind: Kind) -> None:
 
 def number(p: Polynomial, at: Mapping[str, int]) -> int:
     return sum(
-        c * math.prod(at[v if isinstance(v, str) else v.name] for v in monomial)
+        c * math.prod(at[v if isinstance(v, str) else index_of(v).name] for v in monomial)
         for monomial, c in p.terms.items()
     )
+
+
+def index_of(v: Variable) -> Index:
+    assert isinstance(v, Index)
+    return v
 
 
 def seen(term: Term, at: Mapping[str, int]) -> Iterator[int]:
