@@ -3,6 +3,7 @@
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
@@ -119,22 +120,8 @@ class Operands(Bindings, ABC):
 
     def stated_shape(self, name: str) -> tuple[dims.Dim, ...] | None:
         """The shape that facts say an operand has, if it is that of what is known."""
-        shape = f"(shape-of {name})"
-        same, found = {shape}, True
-        while found:
-            found = False
-            for fact in self.facts:
-                if not isinstance(fact, Form) or fact.head != "=":
-                    continue
-                sides = {text_of(side) for side in fact.items[1:]}
-                if sides & same and not sides <= same:
-                    same, found = same | sides, True
-        for fact in self.facts:
-            for form in forms_of(fact):
-                for tree in (form, *form.items[1:]):
-                    if text_of(tree) in same and self.is_known(tree):
-                        return self.value(tree)
-        return None
+        known = (t for t in _shapes_like(tuple(self.facts), name) if self.is_known(t))
+        return next(map(self.value, known), None)
 
     def is_known(self, tree: Tree) -> bool:
         """Whether a term is a variable with a value, or the shape of one."""
@@ -263,3 +250,19 @@ def with_symbols_of(name: str, value: Any) -> Any:
     if value is None or isinstance(value, Sum | str | float) or not dims.symbols(value):
         return value
     return dims.substitute(value, {s: dims.symbol(f"{s}_{name}") for s in dims.symbols(value)})
+
+
+@lru_cache(1 << 12)
+def _shapes_like(facts: Sequence[Tree], name: str) -> Sequence[Tree]:
+    """The terms in `facts` that are the shape of a tensor, as these say it."""
+    same, found = {f"(shape-of {name})"}, True
+    while found:
+        found = False
+        for fact in facts:
+            if not isinstance(fact, Form) or fact.head != "=":
+                continue
+            sides = {text_of(side) for side in fact.items[1:]}
+            if sides & same and not sides <= same:
+                same, found = same | sides, True
+    trees = (t for fact in facts for f in forms_of(fact) for t in (f, *f.items[1:]))
+    return tuple(t for t in trees if text_of(t) in same)

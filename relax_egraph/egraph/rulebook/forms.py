@@ -213,6 +213,7 @@ def symbols(tree: Tree) -> list[Atom]:
     return [atom for item in (*first, *tree.items[1:]) for atom in symbols(item)]
 
 
+@lru_cache(1 << 14)
 def sort_of_literal(text: str) -> str | None:
     """The sort of a literal: a number, text or truth value; ``None`` for a variable."""
     return next((sort for sort, pattern in _LITERALS if pattern.fullmatch(text)), None)
