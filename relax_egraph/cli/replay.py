@@ -39,7 +39,7 @@ def print_replays(
     journal: Path | None,
     as_json: bool,
 ) -> None:
-    """Compute each step of the proof that an optimized MODEL equals MODEL.
+    """Compute each step of the proofs of optimized models.
 
     Each MODEL is optimized, and the chain of rules from the program to the result is found. Both
     sides of each step are computed with numpy on random values, and compared within the float class
