@@ -61,7 +61,7 @@ def print_bisected(
     journal: Path | None,
     as_json: bool,
 ) -> None:
-    """Find the fewest rules that make a MODEL wrong, or reach its gain.
+    """Find the fewest rules that make a MODEL wrong, or cheap.
 
     A result is wrong if it differs from that of the unoptimized program by more than --tol and
     --atol. Missing arguments are random, the same each time. With --metric cost, find the fewest
