@@ -16,7 +16,7 @@ from relax_egraph.cli import options
 from relax_egraph.cli.arguments import arguments_in
 from relax_egraph.cli.executors import executor_of, journal_in
 from relax_egraph.cli.group import commands, until_interrupted, usable
-from relax_egraph.cli.model import How, ModelFile, warn_of_assumed
+from relax_egraph.cli.model import How, ModelFile, rules_apart, warn_of_assumed
 
 if TYPE_CHECKING:
     from relax_egraph.reasons.bisected import Bisected, Culprit
@@ -140,7 +140,8 @@ def _print_costs(
     from relax_egraph.reasons.cost_tasks import CostBisection, bisect_costs
 
     loaded = {str(model): model.module() for model in models}
-    bisection = CostBisection(loaded, how.get("rules", ()), gain, _without_rules(how))
+    rules, rest = rules_apart(how)
+    bisection = CostBisection(loaded, rules, gain, rest)
     kept = journal_in(journal)
     with executor_of(ray_address) as executor:
         every = until_interrupted(
@@ -163,10 +164,6 @@ def _print_costs(
                 click.echo(f"{name}:")
             _print_cost(found[name])
     every.end()
-
-
-def _without_rules(how: How) -> How:
-    return {name: value for name, value in how.items() if name != "rules"}
 
 
 def _print_cost(found: "CostBisected") -> None:

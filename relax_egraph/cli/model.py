@@ -26,6 +26,11 @@ How: TypeAlias = Mapping[str, Any]
 """Keywords of `relax_egraph.optimize`."""
 
 
+def rules_apart(how: How) -> tuple[Sequence[Any], How]:
+    """The rules of users in `how`, and the other keywords."""
+    return how.get("rules", ()), {name: value for name, value in how.items() if name != "rules"}
+
+
 def warn_of_assumed(assumed: Mapping[str, Sequence[int]]) -> None:
     """Warn on stderr about assumed sizes, with the options that set others."""
     if assumed:

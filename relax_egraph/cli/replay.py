@@ -15,7 +15,7 @@ from relax_egraph.base.progress import counted
 from relax_egraph.cli import options
 from relax_egraph.cli.executors import executor_of, journal_in
 from relax_egraph.cli.group import commands, until_interrupted, usable
-from relax_egraph.cli.model import How, ModelFile
+from relax_egraph.cli.model import How, ModelFile, rules_apart
 
 if TYPE_CHECKING:
     from relax_egraph.reasons.replays import ModelReplayed
@@ -53,8 +53,8 @@ def print_replays(
     from relax_egraph.reasons.replays import Replays, replays
 
     loaded = {str(model): model.module() for model in models}
-    rest = {name: value for name, value in how.items() if name != "rules"}
-    what = Replays(loaded, how.get("rules", ()), seeds, dict(sizes) or None, rest)
+    rules, rest = rules_apart(how)
+    what = Replays(loaded, rules, seeds, dict(sizes) or None, rest)
     kept, total = journal_in(journal), len(loaded) * len(seeds)
     with (
         executor_of(ray_address, min(processes, total)) as executor,
