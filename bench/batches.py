@@ -1,8 +1,8 @@
 """``python -m bench.batches``: tables through models by Ray, beside onnxruntime in the same way.
 
-Rows a second by one and by two actors, and the memory of one and of eight actors, on this machine,
-beside actors that do nothing.  The rows are drawn once and lie in Ray's memory; results are
-compared before times.  Needs ``.[bench,ray]``, and 8 GB for the large model.
+Rows a second by one and by two actors, or two calls of one actor, and the memory of eight, on this
+machine, beside actors that do nothing.  The rows are drawn once and lie in Ray's memory; results
+are compared before times.  Needs ``.[bench,ray]``, and 8 GB for the large model.
 """
 
 import time
@@ -40,7 +40,7 @@ BLOCKS = 16
 """The blocks of a table, which Ray hands out."""
 
 MANY = 8
-"""The actors whose memory is compared with that of one."""
+"""The actors, or calls of one actor, whose memory is compared with that of one."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,16 @@ def rows_of(subject: Subject) -> Any:
     return keys.map_batches(drawn, batch_size=None).materialize()
 
 
-def runs(subject: Subject, folder: Path) -> Iterator[tuple[str, int, Outcome]]:
+@dataclass(frozen=True)
+class Run:
+    """A `system` on so many `actors`, each with so many `calls` under way."""
+
+    system: str
+    actors: int = 1
+    calls: int = 1
+
+
+def runs(subject: Subject, folder: Path) -> Iterator[tuple[Run, Outcome]]:
     """Both systems on one and on two actors, in turns, and on `MANY`; actors that do nothing."""
     module = subject.make()
     saved, written = folder / "model.rxe", folder / "model.onnx"
@@ -221,49 +230,53 @@ def runs(subject: Subject, folder: Path) -> Iterator[tuple[str, int, Outcome]]:
     del module
     table = rows_of(subject)
 
-    def ours(actors: int) -> Any:
-        return rx.ray.map_batches(table, saved, batch_size=subject.batch, actors=actors)
-
-    def by(actor: type, actors: int, *arguments: object) -> Any:
+    def dataset(run: Run) -> Any:
+        if run.system == OURS:
+            return rx.ray.map_batches(
+                table, saved, batch_size=subject.batch, actors=run.actors, calls=run.calls
+            )
+        actor = Idle if run.system == NOTHING else Session
         return table.map_batches(
             actor,
-            fn_constructor_args=arguments,
+            fn_constructor_args=() if actor is Idle else (str(written), subject.columns),
             batch_size=subject.batch,
             batch_format="numpy",
             zero_copy_batch=True,
-            compute=data.ActorPoolStrategy(size=actors),
-            num_cpus=1,
+            compute=data.ActorPoolStrategy(
+                size=run.actors,
+                max_concurrent_calls_per_actor=run.calls,
+                enable_true_multi_threading=True,
+            ),
+            num_cpus=run.calls,
         )
 
-    for actors in (1, 2, MANY):
-        yield "relax-egraph", actors, measured(ours(actors))
-        if actors < MANY or not subject.large:
-            run = by(Session, actors, str(written), subject.columns)
-            yield "onnxruntime", actors, measured(run)
-    for actors in (1, MANY):
-        yield NOTHING, actors, measured(by(Idle, actors))
+    for actors, calls in ((1, 1), (1, 2), (2, 1), (1, MANY), (MANY, 1)):
+        for system in (OURS, THEIRS, NOTHING):
+            run = Run(system, actors, calls)
+            if not (system == THEIRS and actors == MANY and subject.large):
+                yield run, measured(dataset(run))
 
 
-NOTHING = "nothing"
+OURS, THEIRS, NOTHING = "relax-egraph", "onnxruntime", "nothing"
 
 
-def table_of(subject: Subject, found: Iterable[tuple[str, int, Outcome]]) -> Table:
+def table_of(subject: Subject, found: Iterable[tuple[Run, Outcome]]) -> Table:
     """The rows of one model; raises ``AssertionError`` where systems disagree."""
     table = Table(title=subject.name)
-    columns = ("system", "actors", "rows/s", "MB", "private", "files", "store", "MB / MB of one")
-    for column in columns:
+    columns = ("system", "actors", "calls", "rows/s", "MB", "private", "files", "store")
+    for column in (*columns, "MB / MB of one"):
         table.add_column(column, justify="right" if table.columns else "left")
     expected: Array | None = None
     ones: dict[str, int] = {}
-    for system, actors, outcome in found:
-        if system != NOTHING:
+    for run, outcome in found:
+        if run.system != NOTHING:
             expected = outcome.results if expected is None else expected
             error = np.abs(outcome.results - expected).max() / np.abs(expected).max()
-            assert error < TOLERANCE, (system, actors, error)
+            assert error < TOLERANCE, (run, error)
         memory = outcome.memory
-        one = ones.setdefault(system, memory.total)
+        one = ones.setdefault(run.system, memory.total)
         table.add_row(
-            *(system, str(actors), f"{outcome.rows_a_second:,.0f}"),
+            *(run.system, str(run.actors), str(run.calls), f"{outcome.rows_a_second:,.0f}"),
             *(f"{m / 1e6:.0f}" for m in (memory.total, memory.private, memory.files, memory.store)),
             f"{memory.total / one:.2f}",
         )

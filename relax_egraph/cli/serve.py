@@ -1,9 +1,9 @@
-"""``relax-egraph serve``: a saved model over HTTP."""
+"""``relax-egraph serve``: a saved model over HTTP and gRPC."""
 
 import json
 import shlex
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from relax_egraph.server.limits import Limits
 
 if TYPE_CHECKING:
     from relax_egraph.server.model import Model
+    from relax_egraph.server.server import Server
 
 _MILLISECOND = 1e-3
 _MOST_SHOWN = 64
@@ -34,6 +35,12 @@ _MOST_SHOWN = 64
     show_default=True,
     metavar="PORT",
     help="The port to listen at, 0 for any free one.",
+)
+@click.option(
+    "--grpc-port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="Answer gRPC, too, at this port.",
 )
 @options.function
 @options.threads
@@ -91,6 +98,7 @@ def serve(
     model: Path,
     host: str,
     port: int,
+    grpc_port: int | None,
     function: str,
     threads: int | None,
     max_wait: float,
@@ -101,7 +109,7 @@ def serve(
     address: str | None,
     replicas: int | None,
 ) -> None:
-    """Serve MODEL.rxe over HTTP by KServe's V2 protocol.
+    """Serve MODEL.rxe by KServe's V2 protocol, over HTTP and gRPC.
 
     It ends when it is interrupted or terminated. Requests that wait at the same time run as one.
     Health is at /v2/health/ready, counts for Prometheus at /metrics. There is no authentication:
@@ -117,19 +125,36 @@ def serve(
         raise click.UsageError("--replicas needs --ray: without it there is one process")
     limits = Limits(max_body, queue, timeout, max_wait * _MILLISECOND, max_batch)
     if address is not None:
-        _with_ray(address, model, function, replicas or 1, threads or 1, limits, host, port)
+        _with_ray(
+            address, model, function, replicas or 1, threads or 1, limits, host, port, grpc_port
+        )
         return
-    from relax_egraph.server.packages import require_packages
+    from relax_egraph.server.packages import GRPC, HTTP, require_packages
 
-    require_packages("relax-egraph serve")
+    require_packages("relax-egraph serve", HTTP)
+    if grpc_port is not None:
+        require_packages("relax-egraph serve --grpc-port", GRPC)
     from relax_egraph.server.app import application
     from relax_egraph.server.listening import address_of, bound, listen
     from relax_egraph.server.start import server_of
 
+    if grpc_port is not None:
+        bound(host, grpc_port).close()
     with bound(host, port) as listening, _named(model):
         server = server_of(model, function, threads, limits)
-        click.echo(_greeting(address_of(listening), server.model))
-        listen(application(server), listening)
+        click.echo(_greeting(address_of(listening), server.model, host, grpc_port))
+        listen(application(server, beside=_grpc(server, host, grpc_port)), listening)
+
+
+def _grpc(
+    server: "Server", host: str, port: int | None
+) -> AbstractAsyncContextManager[None] | None:
+    """What answers gRPC at `port` while it is entered."""
+    if port is None:
+        return None
+    from relax_egraph.server.grpc_service import listening
+
+    return listening(server, host, port)
 
 
 def _with_ray(
@@ -141,6 +166,7 @@ def _with_ray(
     limits: Limits,
     host: str,
     port: int,
+    grpc_port: int | None,
 ) -> None:
     from relax_egraph.inference.model import Model
     from relax_egraph.ray.cluster import connected
@@ -152,8 +178,9 @@ def _with_ray(
         app = rx.serve.deployment(
             model, function, num_replicas=replicas, num_threads=threads, limits=limits
         )
-        with served(app, host, port) as ended:
-            click.echo(_greeting(f"http://{host}:{port}", Model(model, function)))
+        with served(app, host, port, grpc_port) as ended:
+            name = f"http://{host}:{port}"
+            click.echo(_greeting(name, Model(model, function), host, grpc_port))
             ended.wait()
 
 
@@ -166,12 +193,15 @@ def _named(model: Path) -> Generator[None]:
         raise click.ClickException(f"{model}: {error}") from None
 
 
-def _greeting(address: str, model: "Model") -> str:
+def _greeting(address: str, model: "Model", host: str, grpc_port: int | None) -> str:
     """The address, and a request that can be sent to it."""
     at = f"{address}/v2/models/{model.name}"
+    ends = "ends with Ctrl-C"
+    if grpc_port is not None:
+        ends = f"gRPC: {host}:{grpc_port}, model {model.name}\n{ends}"
     shapes = [[e if isinstance(e, int) else 1 for e in tensor.shape] for tensor in model.inputs]
     if sum(map(prod, shapes)) > _MOST_SHOWN:
-        return f"{at}\ncurl {at}\nends with Ctrl-C"
+        return f"{at}\ncurl {at}\n{ends}"
     inputs = [
         {
             "name": tensor.name,
@@ -182,7 +212,7 @@ def _greeting(address: str, model: "Model") -> str:
         for tensor, shape in zip(model.inputs, shapes, strict=True)
     ]
     body = json.dumps({"inputs": inputs}, separators=(",", ":"))
-    return f"{at}\ncurl {at}/infer -d {shlex.quote(body)}\nends with Ctrl-C"
+    return f"{at}\ncurl {at}/infer -d {shlex.quote(body)}\n{ends}"
 
 
 def _datatype(dtype: str) -> str:

@@ -52,6 +52,7 @@ _OUTPUTS = Kind(
     outputs=optional(_OUTPUTS),
     batch_size=optional(COUNT),
     actors=_ACTORS,
+    calls=COUNT,
     threads=COUNT,
 )
 def map_batches(
@@ -63,6 +64,7 @@ def map_batches(
     outputs: Sequence[str] | None = None,
     batch_size: int | None = None,
     actors: int | tuple[int, int] = 1,
+    calls: int = 1,
     threads: int = 1,
 ) -> Dataset:
     """`dataset` with the results of the saved model at `path` in place of the columns it reads.
@@ -77,11 +79,15 @@ def map_batches(
     which takes no processor of it; here only the tables of the file are read.  A model that refuses
     such inputs is taken on trust, with a warning in the log.
 
-    Each of the `actors` takes `threads` processors; reading and writing take others, without which
-    Ray waits for ever.  Actors of one machine share the weights, which stay in the file: it has to
-    be at `path` on every machine that runs actors, and is compared with the caller's by its
-    SHA-256.  Batches are read where Ray has put them, without a copy; Ray limits what is under way,
-    shows progress, and gives the batches of a dead actor to another.
+    Each of the `actors` is a process that has so many `calls` under way, each of a batch: one on
+    `threads` threads, the others on one each, and so it takes ``calls + threads - 1`` processors.
+    Calls share what a process has, so that one actor a machine needs the least memory.  Reading and
+    writing take other processors, without which Ray waits for ever.
+
+    Actors of one machine share the weights, which stay in the file: it has to be at `path` on every
+    machine that runs actors, and is compared with the caller's by its SHA-256.  Batches are read
+    where Ray has put them, without a copy; Ray limits what is under way, shows progress, and gives
+    the batches of a dead actor to another.
 
     Raises what `Model` raises, and `RunError` for a model without a batch dimension or with rows
     that depend on each other, for columns that are not there, and for a result whose name a column
@@ -102,14 +108,20 @@ def map_batches(
     if each != 1:
         _check_independence(str(path), function, outputs and tuple(outputs), digest)
     how = {"outputs": outputs, "num_threads": threads, "digest": digest}
+    pool = ray_module("ray.data").ActorPoolStrategy(
+        min_size=least,
+        max_size=most,
+        max_concurrent_calls_per_actor=calls,
+        enable_true_multi_threading=True,
+    )
     return dataset.map_batches(
         _Actor,
         fn_constructor_args=(str(path), function, read, how),
         batch_size=batch_size or (model.bounds[-1] if model.bounds else MOST_ROWS),
         batch_format="numpy",
         zero_copy_batch=True,
-        compute=ray_module("ray.data").ActorPoolStrategy(min_size=least, max_size=most),
-        num_cpus=threads,
+        compute=pool,
+        num_cpus=calls + threads - 1,
     )
 
 

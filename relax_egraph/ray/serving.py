@@ -66,17 +66,27 @@ def deployment(
 
 
 @contextmanager
-def served(application: Application, host: str, port: int) -> Generator[Event]:
+def served(
+    application: Application, host: str, port: int, grpc_port: int | None = None
+) -> Generator[Event]:
     """Serve `application` at `host` and `port` of the cluster that this process uses.
 
-    Yields what is set by SIGINT or SIGTERM; in the end, requests that run are finished.  Raises
-    ``OSError`` if the port of this machine is in use.
+    gRPC is answered at `grpc_port`, at all addresses of a machine, as Ray does.  Yields what is set
+    by SIGINT or SIGTERM; in the end, requests that run are finished.  Raises ``OSError`` if a port
+    of this machine is in use.
     """
     serve = ray_module("ray.serve")
 
     from relax_egraph.server.listening import bound
 
     bound(host, port).close()
+    grpc: dict[str, Any] = {}
+    if grpc_port is not None:
+        bound(host, grpc_port).close()
+        grpc = {
+            "port": grpc_port,
+            "grpc_servicer_functions": [f"{__name__}.{add_service.__name__}"],
+        }
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     ended = Event()
 
@@ -85,7 +95,9 @@ def served(application: Application, host: str, port: int) -> Generator[Event]:
 
     handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        serve.start(http_options={"host": host, "port": port}, logging_config=_LOG)
+        serve.start(
+            http_options={"host": host, "port": port}, grpc_options=grpc, logging_config=_LOG
+        )
         serve.run(application, logging_config=_LOG)
         yield ended
     finally:
@@ -94,8 +106,40 @@ def served(application: Application, host: str, port: int) -> Generator[Event]:
             signal.signal(number, handler)
 
 
+def add_service(_: object, server: Any) -> None:
+    """Add the methods of the V2 protocol to a gRPC `server` of Ray Serve, which names replicas."""
+    from relax_egraph.server.grpc_service import handlers
+
+    server.add_generic_rpc_handlers((handlers(lambda _: None),))  # Serve puts its own there
+
+
+def _by_grpc(name: str) -> Any:
+    """A method of a replica that answers the method `name` of the protocol."""
+
+    async def respond(replica: "Replica", data: bytes, grpc_context: Any) -> Any:
+        from relax_egraph.server.grpc_service import answer
+
+        message, refusal = await answer(name, replica.server, data)
+        if refusal is not None:  # raised, it would be a failure in the log of Ray
+            code, sentence = refusal
+            grpc_context.set_code(code)
+            grpc_context.set_details(sentence)
+        return message
+
+    respond.__name__ = name
+    return respond
+
+
 class Replica:
     """One of the processes that serve a model."""
+
+    # Ray Serve calls the methods of the protocol by their names.
+    ServerLive = _by_grpc("ServerLive")
+    ServerReady = _by_grpc("ServerReady")
+    ServerMetadata = _by_grpc("ServerMetadata")
+    ModelReady = _by_grpc("ModelReady")
+    ModelMetadata = _by_grpc("ModelMetadata")
+    ModelInfer = _by_grpc("ModelInfer")
 
     def __init__(self, path: str, function: str, num_threads: int, limits: Limits) -> None:
         serve = ray_module("ray.serve")
@@ -104,17 +148,17 @@ class Replica:
 
         self._context = serve.get_replica_context()
         labels = {"replica": self._context.replica_tag}
-        self._server = server_of(path, function, num_threads, limits, labels)
+        self.server = server_of(path, function, num_threads, limits, labels)
 
     def __serve_build_asgi_app__(self) -> Any:
         """The ASGI application; Ray Serve asks for it."""
         from relax_egraph.server.app import application
 
-        return application(self._server, self._all_counts)
+        return application(self.server, self._all_counts)
 
     def counts(self) -> bytes:
         """What this replica counted."""
-        return self._server.metrics.text()
+        return self.server.metrics.text()
 
     async def _all_counts(self) -> bytes:
         """What all replicas counted: a request for it reaches any of them."""

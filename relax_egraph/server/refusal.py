@@ -19,3 +19,9 @@ def bad(sentence: str) -> Refused:
 def unknown(sentence: str) -> Refused:
     """A request for something that there is not."""
     return Refused(HTTPStatus.NOT_FOUND, sentence)
+
+
+def too_large(most: int) -> Refused:
+    """A request of more than `most` bytes."""
+    problem = f"the body has more than {most} bytes, the limit of this server"
+    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, problem)

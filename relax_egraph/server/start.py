@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from relax_egraph.inference.model import Model
-from relax_egraph.server.app import Server
 from relax_egraph.server.limits import Limits
+from relax_egraph.server.server import Server
 
 
 def server_of(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
@@ -52,10 +53,42 @@ def test_what_it_prints_can_be_run_and_a_signal_ends_it(
     assert (server.wait(30), server.stderr.read()) == (0, "")
 
 
-def test_a_port_in_use_is_an_error(saved: Path) -> None:
+def test_grpc_is_answered_beside_http(saved: Path) -> None:
+    pytest.importorskip("grpc", reason="needs the extra [serve]")
+    import grpc
+
+    from relax_egraph.server.messages import MESSAGES
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "relax_egraph", "serve", str(saved), "--port", "0"]
+    pipe = subprocess.PIPE
+    with (
+        subprocess.Popen(
+            [*command, "--grpc-port", str(port)], stdout=pipe, stderr=pipe, text=True
+        ) as process,
+        grpc.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        assert process.stdout is not None
+        assert process.stderr is not None
+        _, example, at, _ = (process.stdout.readline().strip() for _ in range(4))
+        ready: Any = channel.unary_unary("/inference.GRPCInferenceService/ServerReady")
+        answer = ready(b"", timeout=20, wait_for_ready=True)
+        with urlopen(shlex.split(example)[1].removesuffix("/infer")) as reply:
+            named = json.load(reply)["name"]
+        process.send_signal(signal.SIGTERM)
+
+        assert at == f"gRPC: 127.0.0.1:{port}, model {named}"
+        assert MESSAGES["ServerReadyResponse"].FromString(answer).ready
+        assert (process.wait(30), process.stderr.read()) == (0, "")
+
+
+@pytest.mark.parametrize("option", ["--port", "--grpc-port"])
+def test_a_port_in_use_is_an_error(saved: Path, option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        result = invoke("serve", saved, "--port", port)
+        result = invoke("serve", saved, "--port", 0, option, port)
 
     said = f"Error: cannot listen at port {port} of 127.0.0.1: Address already in use\n"
     assert (result.exit_code, result.output) == (1, said)

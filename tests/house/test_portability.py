@@ -37,7 +37,7 @@ import ctypes, importlib, json, mmap, os, pkgutil, platform, signal, sys
 # The libraries of others are those of this system.
 import asyncio, click, cloudpickle, concurrent.futures, egglog, highspy, jinja2, llvmlite.binding
 import ml_dtypes, multiprocessing.connection, numpy, onnx, onnx.backend.test, onnx.numpy_helper
-import prometheus_client, starlette.applications, uvicorn
+import google.protobuf.message_factory, grpc.aio, prometheus_client, starlette.applications, uvicorn
 import pygls.lsp.server, rich.console, sympy, unittest
 system, absent = sys.argv[1], json.loads(sys.argv[2])
 for name in absent["modules"]:

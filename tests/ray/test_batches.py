@@ -58,6 +58,16 @@ def test_a_column_of_the_name_of_an_input_is_read_and_results_are_numbered(model
     check(found["key"], found["output_0"], found["output_1"])
 
 
+def test_calls_of_one_actor_share_its_process(model: Path) -> None:
+    read = table(4096).rename_columns({"image": "x"}).materialize()
+
+    mapped = rx.ray.map_batches(read, model, outputs=["square", "sum"], calls=2, batch_size=16)
+
+    found = mapped.sort("key").to_pandas()
+    assert found["key"].tolist() == list(range(4096))
+    check(found["key"].to_numpy(), np.stack(found["square"]), found["sum"].to_numpy())
+
+
 def test_columns_that_are_known_are_checked_before_anything_runs(model: Path) -> None:
     known = table(10).materialize()
 

@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -19,8 +20,11 @@ from tests.support.served import infer_body, saved_doubled
 pytest.importorskip("ray", reason="needs the extra [ray]")
 pytest.importorskip("ray.serve", reason="needs the extra [ray]")
 
+import grpc
+
 from relax_egraph.ray.serving import served
 from relax_egraph.serve import Limits, deployment
+from relax_egraph.server.messages import MESSAGES
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Ray
 
@@ -31,15 +35,21 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(saved: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def ports(saved: Path) -> Iterator[tuple[int, int]]:
+    with socket.socket() as first, socket.socket() as second:
+        for free in (first, second):
+            free.bind(("127.0.0.1", 0))
+        port, grpc_port = first.getsockname()[1], second.getsockname()[1]
     app = deployment(saved, num_replicas=2, limits=Limits(max_body=1000))
-    with connected(LOCAL, num_cpus=2), served(app, "127.0.0.1", port) as ended:
-        yield f"http://127.0.0.1:{port}"
+    with connected(LOCAL, num_cpus=2), served(app, "127.0.0.1", port, grpc_port) as ended:
+        yield port, grpc_port
         os.kill(os.getpid(), signal.SIGTERM)
         assert ended.wait(5)
+
+
+@pytest.fixture
+def address(ports: tuple[int, int]) -> str:
+    return f"http://127.0.0.1:{ports[0]}"
 
 
 def answer(url: str, body: bytes | None = None) -> tuple[int, bytes]:
@@ -84,6 +94,28 @@ def test_what_is_wrong_is_said_with_its_status(address: str) -> None:
         404,
         b"{\"error\":\"there is no model 'other'; there is 'doubled'\"}",
     )
+
+
+def test_grpc_is_answered_by_replicas(ports: tuple[int, int]) -> None:
+    entry = {"name": "x", "datatype": "FP32", "shape": [1, 2]}
+    raw = np.array([1, 2], "<f4").tobytes()
+
+    def ask(**content: Any) -> Any:
+        with grpc.insecure_channel(f"127.0.0.1:{ports[1]}") as channel:
+            call: Any = channel.unary_unary(
+                "/inference.GRPCInferenceService/ModelInfer",
+                request_serializer=MESSAGES["ModelInferRequest"].SerializeToString,
+                response_deserializer=MESSAGES["ModelInferResponse"].FromString,
+            )
+            return call(MESSAGES["ModelInferRequest"](**content), timeout=20)
+
+    answer = ask(model_name="doubled", inputs=[entry], raw_input_contents=[raw])
+
+    assert list(answer.raw_output_contents) == [np.array([2, 4], "<f4").tobytes()]
+    with pytest.raises(grpc.RpcError) as raised:
+        ask(model_name="doubled")
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert raised.value.details() == "input 'x' is missing; model 'doubled' needs x"
 
 
 def test_a_file_that_cannot_be_served_is_refused_at_the_call(saved: Path, tmp_path: Path) -> None:

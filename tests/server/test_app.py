@@ -30,8 +30,9 @@ from tests.support.served import (
 pytest.importorskip("starlette", reason="needs the extra [serve]")
 pytest.importorskip("prometheus_client", reason="needs the extra [serve]")
 
-from relax_egraph.server.app import Server, application
+from relax_egraph.server.app import application
 from relax_egraph.server.limits import Limits
+from relax_egraph.server.server import Server
 
 INFER = "/v2/models/fake/infer"
 SIMPLE = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}

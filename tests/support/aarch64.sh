@@ -38,11 +38,11 @@ unset APT_CONFIG
 
 version=$(basename "$folder"/root/usr/lib/python3.*)
 platforms=$(for glibc in 17 24 26 27 28 31 34; do echo "--platform manylinux_2_${glibc}_aarch64"; done)
-# No test of kernels draws, proves or runs a notebook; z3 and cvc5 need a newer C library.
+# No test of kernels draws, proves, serves or runs a notebook; z3 and cvc5 need a newer C library.
 needed=$(python3 -c "
 import tomllib
 project = tomllib.load(open('pyproject.toml', 'rb'))
-others = ('cvc5', 'igraph', 'ipykernel', 'nbclient', 'z3-')
+others = ('cvc5', 'grpcio', 'igraph', 'ipykernel', 'nbclient', 'z3-')
 tested = (n for n in project['dependency-groups']['test'] if not n.startswith(others))
 print(*project['project']['dependencies'], *tested, sep='\n')
 ")
