@@ -33,8 +33,8 @@ EACH = 10
 def variations(seed: int) -> Iterator[Mutant]:
     """Random changes, each of a random rule: a premise less, a looser one, another result.
 
-    `shape-of-parts` stays: parts of `R.dist.shard` are equal by its contract, which proofs assume of
-    the left side, and which the checker of shapes does not know.
+    `shape-of-parts` stays: parts of `R.dist.shard` are equal by its contract, which proofs assume
+    of the left side, and which the checker of shapes does not know.
     """
     random = Random(seed)
     while True:
