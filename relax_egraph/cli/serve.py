@@ -17,6 +17,7 @@ from relax_egraph.errors import ExecutableError
 from relax_egraph.server.limits import Limits
 
 if TYPE_CHECKING:
+    from relax_egraph.inference.signature import Signature
     from relax_egraph.server.model import Model
     from relax_egraph.server.server import Server
 
@@ -168,7 +169,7 @@ def _with_ray(
     port: int,
     grpc_port: int | None,
 ) -> None:
-    from relax_egraph.inference.model import Model
+    from relax_egraph.inference.signature import signature
     from relax_egraph.ray.cluster import connected
     from relax_egraph.ray.serving import served
 
@@ -179,8 +180,8 @@ def _with_ray(
             model, function, num_replicas=replicas, num_threads=threads, limits=limits
         )
         with served(app, host, port, grpc_port) as ended:
-            name = f"http://{host}:{port}"
-            click.echo(_greeting(name, Model(model, function), host, grpc_port))
+            served_model = signature(model, function, None)
+            click.echo(_greeting(f"http://{host}:{port}", served_model, host, grpc_port))
             ended.wait()
 
 
@@ -193,7 +194,7 @@ def _named(model: Path) -> Generator[None]:
         raise click.ClickException(f"{model}: {error}") from None
 
 
-def _greeting(address: str, model: "Model", host: str, grpc_port: int | None) -> str:
+def _greeting(address: str, model: "Model | Signature", host: str, grpc_port: int | None) -> str:
     """The address, and a request that can be sent to it."""
     at = f"{address}/v2/models/{model.name}"
     ends = "ends with Ctrl-C"

@@ -9,6 +9,7 @@ from threading import Event
 from typing import Any
 
 from relax_egraph.base.parameters import COUNT, NAME, PATH, THREADS, instance, takes
+from relax_egraph.inference.signature import signature
 from relax_egraph.ray.cluster import ray_module, require_ray
 from relax_egraph.server.limits import Limits
 
@@ -46,10 +47,8 @@ def deployment(
     damaged file, `UnknownFunction`.
     """
     require_ray("rx.serve.deployment")
-    from relax_egraph.inference.model import Model
-
     file = Path(path).resolve()
-    name = Model(file, function, num_threads=num_threads).name
+    name = signature(file, function, None).name
     serve = ray_module("ray.serve")
 
     deployed = serve.deployment(
