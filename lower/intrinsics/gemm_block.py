@@ -28,6 +28,7 @@ PARAMS: tuple[Type, ...] = (PTR, PTR, PTR, *(I64,) * 7, PTR, I64)
 
 _NARROW_ROWS = (4, 1)
 _MOST_SETS = 4
+_MOST_ROWS_OF_STREAMS = 2
 _FEWEST_ROWS_AHEAD = 4
 """The minimal rows of a block that prefetches: smaller ones are limited by memory anyway.
 
@@ -69,6 +70,15 @@ class Block:
         while sets < _MOST_SETS and sets * self.rows * self.vectors < self.busy:
             sets *= 2
         return sets
+
+    @property
+    def streams(self) -> int:
+        """The parts of the depth that are read at once, each by steps of its own: 1 or `sets`.
+
+        A block of few rows waits for memory, which gives several streams at a higher rate than one:
+        1.7 times on Zen 3.
+        """
+        return self.sets if self.rows <= _MOST_ROWS_OF_STREAMS else 1
 
 
 def wide(target: Target, dtype: str) -> tuple[Block, ...]:
@@ -149,22 +159,37 @@ def define_block(module: Module, block: Block) -> None:
 
     sums, start, sets = row.sums_at(c_rows, adds), (f.const(I64, 0), b, ahead), block.sets
     zeros = [f.const(number.of(block.lanes), 0)] * size
-    left = Left(a_rows, a_step, block.lanes, number)
-    steps = max(sets, left.steps)
-    unrolled = depth if steps == 1 else left.whole(depth, steps)
-    with f.loop(0, unrolled, steps, (*start, *sums, *zeros * (sets - 1))) as main:
+    left, streams = Left(a_rows, a_step, block.lanes, number), block.streams
+    steps = max(sets // streams, left.steps)
+    share = f.binary("udiv", depth, streams) if streams > 1 else depth
+    whole = left.whole(share, steps) if steps > 1 else share
+
+    def onward(at: _At, shares: int) -> _At:
+        """The position so many parts of the depth further."""
+        if not shares:
+            return at
+        moved = whole * shares
+        return at[0] + a_step * moved, f.address(at[1], b_step * moved, element), at[2]
+
+    with f.loop(0, whole, steps, (*start, *sums, *zeros * (sets - 1))) as main:
         a_at, b_at, ahead_at, *running = main.values
-        at = (a_at, b_at, ahead_at)
-        for k, read in enumerate(left.reads(a_at, steps)):
-            own = slice(k % sets * size, (k % sets + 1) * size)
-            at, running[own] = step(at, read, running[own])
-        main.carry(*at, *running)
+        ends: list[_At] = []
+        for stream in range(streams):
+            at = onward((a_at, b_at, ahead_at), stream)
+            for k, read in enumerate(left.reads(at[0], steps)):
+                first = (stream if streams > 1 else k % sets) * size
+                own = slice(first, first + size)
+                at, running[own] = step(at, read, running[own])
+            ahead_at = at[2]
+            ends.append(at)
+        main.carry(*ends[0][:2], ahead_at, *running)
     a_at, b_at, ahead_at, *running = main.results
     totals = running[:size]
     for first in range(size, size * sets, size):
         totals = [x + y for x, y in zip(totals, running[first : first + size], strict=True)]
-    if steps > 1:
-        with f.loop(unrolled, depth, 1, (a_at, b_at, ahead_at, *totals)) as tail:
+    if streams > 1 or steps > 1:
+        rest = onward((a_at, b_at, ahead_at), streams - 1)
+        with f.loop(whole * streams, depth, 1, (*rest, *totals)) as tail:
             a_at, b_at, ahead_at, *running = tail.values
             at, after = step((a_at, b_at, ahead_at), left.read, running)
             tail.carry(*at, *after)

@@ -17,8 +17,11 @@ from relax_egraph.lower.schedule.tiles import target_of
 from relax_egraph.tir.expr import Binary, Buffer, BufferLoad, Imm, TirExpr, TirVar, from_dim
 from relax_egraph.tir.stmt import For, Stmt, Store, TirBlock, seq
 
-STRIP = 512
-"""The maximal columns of a strip: 2 KiB of sums, and as much of each row of the matrix."""
+STRIP = 1024
+"""The maximal columns of a strip: 4 KiB of sums, and a page of each row of the matrix.
+
+Narrower strips read memory in shorter pieces, at a lower rate; wider ones are too few for threads.
+"""
 
 TOGETHER = 8
 """The rows of the matrix that are added at once, to save reads and writes of the sums."""
