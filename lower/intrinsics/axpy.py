@@ -25,6 +25,12 @@ more, memory is read less sequentially."""
 _UNROLLED = 16
 """Unrolled products of a row of factors with rows of `b`, divided by the height of a block."""
 
+_COLUMNS = 64
+"""The columns of sums in registers, if there are as many: a row of `b` is then read at once."""
+
+_PAIR = 2
+"""The vectors of columns that are left, at once."""
+
 _HEIGHTS = (4, 1)
 """The rows of sums in registers: the more there are, the less often `b` is read."""
 
@@ -44,7 +50,7 @@ def define_axpy_tile(module: Module, target: Target) -> None:
     """
     f = Function(module, NAME, PARAMS)
     a, b, c, a_row, b_row, b_head, c_row, heads, rows, columns, depth, adds = f.args
-    type, vectors = F32.of(target.lanes(32)), 4 if target.vector_registers == 32 else 2
+    type = F32.of(target.lanes(32))
     with f.loop(0, (1 - adds) * heads * rows) as down, f.loop(0, columns, type.lanes) as along:
         place = f.address(c, down.index * c_row + along.index, F32)
         masked_store(f.const(type, 0), place, first_lanes(f, columns - along.index, type.lanes))
@@ -61,6 +67,7 @@ def define_axpy_tile(module: Module, target: Target) -> None:
                 left = f.address(a, row * a_row + deep.index, F32)
                 result = f.address(c, row * c_row, F32)
                 block = _Block(left, right, result, a_row, b_row, c_row, height)
+                vectors = min(target.vector_registers // (2 * height), _COLUMNS // type.lanes)
                 _across(block, columns, steps, type, vectors)
             start = stop
     f.finish()
@@ -81,11 +88,14 @@ class _Block:
 
 def _across(block: _Block, columns: Value, steps: Value, type: Type, vectors: int) -> None:
     """Add `steps` rows to all columns of a block."""
-    f, width = columns.function, vectors * type.lanes
-    whole = columns - f.binary("urem", columns, width)
-    with f.loop(0, whole, width) as along:
-        _add(block, along.index, steps, type, vectors, None)
-    with f.loop(whole, columns, type.lanes) as along:
+    f, start = columns.function, columns.function.index(0)
+    for count in sorted({vectors, _PAIR}, reverse=True):
+        width = count * type.lanes
+        stop = columns - f.binary("urem", columns - start, width)
+        with f.loop(start, stop, width) as along:
+            _add(block, along.index, steps, type, count, None)
+        start = stop
+    with f.loop(start, columns, type.lanes) as along:
         mask = first_lanes(f, columns - along.index, type.lanes)
         _add(block, along.index, steps, type, 1, mask)
 
