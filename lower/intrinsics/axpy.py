@@ -25,6 +25,9 @@ more, memory is read less sequentially."""
 _UNROLLED = 16
 """Unrolled products of a row of factors with rows of `b`, divided by the height of a block."""
 
+_MOST_PRODUCTS = 64
+"""The most unrolled products of vectors."""
+
 _COLUMNS = 64
 """The columns of sums in registers, if there are as many: a row of `b` is then read at once."""
 
@@ -112,7 +115,8 @@ def _add(
     right = f.address(block.right, column, F32)
     sums = [total for place in rows for total in row.read(place)]
     start = f.index(0)
-    for count in (_UNROLLED // block.height, 1):
+    most = _MOST_PRODUCTS // (block.height * vectors)
+    for count in (min(_UNROLLED // block.height, most), 1):
         stop = steps - f.binary("urem", steps, count)
         with f.loop(start, stop, count, [right, *sums]) as main:
             right, *sums = main.values
