@@ -202,10 +202,12 @@ def _parted(line: str) -> tuple[str, str]:
 def rows_of(subject: Subject) -> Any:
     """The table of `subject`, in Ray's memory."""
 
+    row, masked = subject.row, subject.masked
+
     def drawn(batch: Mapping[str, Array]) -> dict[str, Array]:
         random = np.random.default_rng(int(batch["id"][0]))
-        x = random.standard_normal((len(batch["id"]), *subject.row), np.float32)
-        mask = {"mask": np.ones(x.shape[:2], np.int64)} if subject.masked else {}
+        x = random.standard_normal((len(batch["id"]), *row), np.float32)
+        mask = {"mask": np.ones(x.shape[:2], np.int64)} if masked else {}
         return {"id": batch["id"], "x": x, **mask}
 
     keys = data.range(subject.rows, override_num_blocks=BLOCKS)

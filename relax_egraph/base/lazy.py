@@ -45,6 +45,10 @@ class _LazyPackage(ModuleType):
         if not (isinstance(value, ModuleType) and self._homes.get(name) == value.__name__):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A function that is sent to another process may refer to the package.
+        return import_module, (self.__name__,)
+
     def __dir__(self) -> list[str]:
         own = (name for name in super().__dir__() if name.startswith("_"))
         return sorted({*own, *self._homes, *self._modules})
