@@ -201,7 +201,6 @@ def _parted(line: str) -> tuple[str, str]:
 
 def rows_of(subject: Subject) -> Any:
     """The table of `subject`, in Ray's memory."""
-
     row, masked = subject.row, subject.masked
 
     def drawn(batch: Mapping[str, Array]) -> dict[str, Array]:
