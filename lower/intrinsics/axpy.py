@@ -115,8 +115,7 @@ def _add(
     right = f.address(block.right, column, F32)
     sums = [total for place in rows for total in row.read(place)]
     start = f.index(0)
-    most = _MOST_PRODUCTS // (block.height * vectors)
-    for count in (min(_UNROLLED // block.height, most), 1):
+    for count in (min(_UNROLLED, _MOST_PRODUCTS // vectors) // block.height, 1):
         stop = steps - f.binary("urem", steps, count)
         with f.loop(start, stop, count, [right, *sums]) as main:
             right, *sums = main.values

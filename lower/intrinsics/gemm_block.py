@@ -177,7 +177,7 @@ def define_block(module: Module, block: Block) -> None:
         for stream in range(streams):
             at = onward((a_at, b_at, ahead_at), stream)
             for k, read in enumerate(left.reads(at[0], steps)):
-                first = (stream if streams > 1 else k % sets) * size
+                first = (stream + k % (sets // streams)) * size
                 own = slice(first, first + size)
                 at, running[own] = step(at, read, running[own])
             ahead_at = at[2]

@@ -130,16 +130,15 @@ def serve(
             address, model, function, replicas or 1, threads or 1, limits, host, port, grpc_port
         )
         return
-    from relax_egraph.server.packages import GRPC, HTTP, require_packages
+    from relax_egraph.server.packages import GRPC, require_packages
 
-    require_packages("relax-egraph serve", HTTP)
-    if grpc_port is not None:
-        require_packages("relax-egraph serve --grpc-port", GRPC)
+    require_packages("relax-egraph serve")
     from relax_egraph.server.app import application
     from relax_egraph.server.listening import address_of, bound, listen
     from relax_egraph.server.start import server_of
 
     if grpc_port is not None:
+        require_packages("relax-egraph serve --grpc-port", GRPC)
         bound(host, grpc_port).close()
     with bound(host, port) as listening, _named(model):
         server = server_of(model, function, threads, limits)

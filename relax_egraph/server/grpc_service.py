@@ -35,8 +35,8 @@ def _always(name: str, content: Mapping[str, Any]) -> Method:
     """A method whose answer does not depend on the request."""
 
     async def respond(_server: Server, data: bytes) -> Message:
-        message_of(name.replace("Response", "Request"), data)
-        return MESSAGES[name](**content)
+        message_of(f"{name}Request", data)
+        return MESSAGES[f"{name}Response"](**content)
 
     return respond
 
@@ -45,9 +45,9 @@ def _of_model(name: str, content: Callable[[Server], Mapping[str, Any]]) -> Meth
     """A method that says something of the model that is asked for."""
 
     async def respond(server: Server, data: bytes) -> Message:
-        asked = message_of(name.replace("Response", "Request"), data)
+        asked = message_of(f"{name}Request", data)
         server.check_name(asked.name, asked.version or VERSION)
-        return MESSAGES[name](**content(server))
+        return MESSAGES[f"{name}Response"](**content(server))
 
     return respond
 
@@ -69,13 +69,11 @@ async def _infer(server: Server, data: bytes) -> Message:
 
 
 METHODS: Mapping[str, Method] = {
-    "ServerLive": _always("ServerLiveResponse", {"live": True}),
-    "ServerReady": _always("ServerReadyResponse", {"ready": True}),
-    "ServerMetadata": _always("ServerMetadataResponse", {**server_metadata(), "extensions": []}),
-    "ModelReady": _of_model("ModelReadyResponse", lambda _: {"ready": True}),
-    "ModelMetadata": _of_model(
-        "ModelMetadataResponse", lambda server: model_metadata(server.model)
-    ),
+    "ServerLive": _always("ServerLive", {"live": True}),
+    "ServerReady": _always("ServerReady", {"ready": True}),
+    "ServerMetadata": _always("ServerMetadata", {**server_metadata(), "extensions": []}),
+    "ModelReady": _of_model("ModelReady", lambda _: {"ready": True}),
+    "ModelMetadata": _of_model("ModelMetadata", lambda server: model_metadata(server.model)),
     "ModelInfer": _infer,
 }
 """The methods of the service by name; each raises `Refused`."""

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -55,7 +56,8 @@ class Server:
         """
         start = time.perf_counter()
         try:
-            answer = await self._admit(name, version, read, written)
+            with self._admitting(name, version):
+                answer = written(*await self._run(read))
         except Refused as refusal:
             self.metrics.answered(refusal.status, time.perf_counter() - start)
             raise
@@ -67,20 +69,16 @@ class Server:
         self.metrics.answered(HTTPStatus.OK, time.perf_counter() - start)
         return answer
 
-    async def _admit(
-        self,
-        name: str,
-        version: str,
-        read: Callable[[], Awaitable[Request]],
-        written: Callable[[Request, Arrays], Answer],
-    ) -> Answer:
+    @contextmanager
+    def _admitting(self, name: str, version: str) -> Generator[None]:
+        """A place among the requests that are here; raises `Refused` if there is none."""
         self.check_name(name, version)
         if self._admitted >= self.limits.max_queue:
             problem = f"{self._admitted} requests are here, as many as the limit; try again"
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, problem)
         self._admitted += 1
         try:
-            return written(*await self._run(read))
+            yield
         finally:
             self._admitted -= 1
 

@@ -8,13 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
 from tests.support.command import invoke
-from tests.support.served import saved_doubled
+from tests.support.served import free_port, grpc_method, saved_doubled
 
 for package in ("starlette", "uvicorn", "prometheus_client"):
     pytest.importorskip(package, reason="needs the extra [serve]")
@@ -59,9 +58,7 @@ def test_grpc_is_answered_beside_http(saved: Path) -> None:
 
     from relax_egraph.server.messages import MESSAGES
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "relax_egraph", "serve", str(saved), "--port", "0"]
     pipe = subprocess.PIPE
     with (
@@ -73,14 +70,14 @@ def test_grpc_is_answered_beside_http(saved: Path) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         _, example, at, _ = (process.stdout.readline().strip() for _ in range(4))
-        ready: Any = channel.unary_unary("/inference.GRPCInferenceService/ServerReady")
-        answer = ready(b"", timeout=20, wait_for_ready=True)
+        asked = MESSAGES["ServerReadyRequest"]()
+        answer = grpc_method(channel, "ServerReady")(asked, timeout=20, wait_for_ready=True)
         with urlopen(shlex.split(example)[1].removesuffix("/infer")) as reply:
             named = json.load(reply)["name"]
         process.send_signal(signal.SIGTERM)
 
         assert at == f"gRPC: 127.0.0.1:{port}, model {named}"
-        assert MESSAGES["ServerReadyResponse"].FromString(answer).ready
+        assert answer.ready
         assert (process.wait(30), process.stderr.read()) == (0, "")
 
 

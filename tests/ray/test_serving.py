@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 
 from relax_egraph.errors import ExecutableError, UnknownFunction
 from relax_egraph.ray.cluster import LOCAL, connected
-from tests.support.served import infer_body, saved_doubled
+from tests.support.served import free_port, grpc_method, infer_body, saved_doubled
 
 pytest.importorskip("ray", reason="needs the extra [ray]")
 pytest.importorskip("ray.serve", reason="needs the extra [ray]")
@@ -36,10 +35,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ports(saved: Path) -> Iterator[tuple[int, int]]:
-    with socket.socket() as first, socket.socket() as second:
-        for free in (first, second):
-            free.bind(("127.0.0.1", 0))
-        port, grpc_port = first.getsockname()[1], second.getsockname()[1]
+    port, grpc_port = free_port(), free_port()
     app = deployment(saved, num_replicas=2, limits=Limits(max_body=1000))
     with connected(LOCAL, num_cpus=2), served(app, "127.0.0.1", port, grpc_port) as ended:
         yield port, grpc_port
@@ -102,11 +98,7 @@ def test_grpc_is_answered_by_replicas(ports: tuple[int, int]) -> None:
 
     def ask(**content: Any) -> Any:
         with grpc.insecure_channel(f"127.0.0.1:{ports[1]}") as channel:
-            call: Any = channel.unary_unary(
-                "/inference.GRPCInferenceService/ModelInfer",
-                request_serializer=MESSAGES["ModelInferRequest"].SerializeToString,
-                response_deserializer=MESSAGES["ModelInferResponse"].FromString,
-            )
+            call = grpc_method(channel, "ModelInfer")
             return call(MESSAGES["ModelInferRequest"](**content), timeout=20)
 
     answer = ask(model_name="doubled", inputs=[entry], raw_input_contents=[raw])

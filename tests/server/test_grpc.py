@@ -1,7 +1,6 @@
 """The protocol over gRPC: messages, checks, statuses, and a server at a port."""
 
 import asyncio
-import socket
 from typing import Any
 
 import ml_dtypes
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from relax_egraph.errors import RunError
 from relax_egraph.inference.rows import Arrays
 from relax_egraph.inference.tensor import Tensor
-from tests.support.served import FakeModel
+from tests.support.served import FakeModel, free_port, grpc_method
 
 pytest.importorskip("grpc", reason="needs the extra [serve]")
 pytest.importorskip("prometheus_client", reason="needs the extra [serve]")
@@ -209,9 +208,7 @@ def test_any_bytes_have_an_answer(method: str, data: bytes) -> None:
 
 
 def test_metadata_and_health_are_answered_at_a_port() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
 
     async def ask_all() -> list[dict[str, Any]]:
         server = Server(FakeModel(), Limits(), {})
@@ -221,11 +218,7 @@ def test_metadata_and_health_are_answered_at_a_port() -> None:
         ):
 
             async def ask(name: str, /, **content: Any) -> dict[str, Any]:
-                call: Any = channel.unary_unary(
-                    f"/inference.GRPCInferenceService/{name}",
-                    request_serializer=MESSAGES[f"{name}Request"].SerializeToString,
-                    response_deserializer=MESSAGES[f"{name}Response"].FromString,
-                )
+                call = grpc_method(channel, name)
                 return fields(await call(MESSAGES[f"{name}Request"](**content)))
 
             answers = [

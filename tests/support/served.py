@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,24 @@ def main(x: R.Tensor(("n", 2), "float32")):
         R.output(y)
     return y
 """
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def grpc_method(channel: Any, name: str) -> Any:
+    """The method `name` of the V2 protocol, from message to message, at the end of `channel`."""
+    from relax_egraph.server.messages import MESSAGES
+
+    return channel.unary_unary(
+        f"/inference.GRPCInferenceService/{name}",
+        request_serializer=MESSAGES[f"{name}Request"].SerializeToString,
+        response_deserializer=MESSAGES[f"{name}Response"].FromString,
+    )
 
 
 def saved_doubled(folder: Path) -> Path:
