@@ -53,7 +53,7 @@ def _strides(rank: int) -> Sequence[Any]:
     """Strides of up to all axes: each is any number of 1 or more, or the negative of one."""
     steps = [dims.add(dims.symbol(f"stride_{k}"), 1) for k in range(rank)]
     signs = (s for n in range(rank + 1) for s in product((1, -1), repeat=n))
-    return (None, *(tuple(dims.mul(a, b) for a, b in zip(steps, s, strict=False)) for s in signs))
+    return tuple(tuple(dims.mul(a, b) for a, b in zip(steps, s, strict=False)) for s in signs)
 
 
 _DOMAINS: Mapping[tuple[str, str], Domain] = {

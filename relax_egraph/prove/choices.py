@@ -14,29 +14,33 @@ class Impossible(Exception):
 class Choices:
     """The choices of one run, by label: those of `made`, and the first option of each other one.
 
-    `open` are the labels that this run chose first, each with the number of its options.  What
-    follows from the choices so far may be noted as `known`: runs that differ in later choices begin
-    with it.
+    `open` are the labels that this run chose first, each with the places of its other options.
+    What follows from the choices so far may be noted as `known`: runs that differ in later choices
+    begin with it.  Nothing is chosen any more once the choices are `contradictory`.
     """
 
     def __init__(self, made: Mapping[str, int], known: Any = None) -> None:
         self.made = dict(made)
-        self.open: list[tuple[str, int]] = []
+        self.open: list[tuple[str, Sequence[int]]] = []
         self.known = known
         self.notes: list[tuple[int, Any]] = [(0, known)]
+        self.contradictory: Callable[[], bool] = lambda: False
 
     def note(self, known: Any) -> None:
         """Note what follows from the choices so far."""
         self.known = known
         self.notes.append((len(self.open), known))
 
-    def of(self, label: str, options: Sequence[T]) -> T:
-        """One of `options`; raises `Impossible` if there is none."""
-        if not options:
-            raise Impossible
+    def of(
+        self, label: str, options: Sequence[T], possible: Callable[[T], bool] = lambda _: True
+    ) -> T:
+        """One of the `options` that are `possible`; raises `Impossible` if there is none."""
         if label not in self.made:
-            self.made[label] = 0
-            self.open.append((label, len(options)))
+            places = [k for k, option in enumerate(options) if possible(option)]
+            if not places or self.contradictory():
+                raise Impossible
+            self.made[label], *others = places
+            self.open.append((label, others))
         return options[self.made[label]]
 
 
@@ -49,10 +53,12 @@ class Questions(Choices):
         self.term = term
         self.count = 0
 
-    def of(self, label: str, options: Sequence[T]) -> T:
-        """One of `options`; the `label` is for readers."""
+    def of(
+        self, label: str, options: Sequence[T], possible: Callable[[T], bool] = lambda _: True
+    ) -> T:
+        """One of the `options` that are `possible`; the `label` is for readers."""
         self.count += 1
-        return self.choices.of(f"{self.term} {self.count}", options)
+        return self.choices.of(f"{self.term} {self.count}", options, possible)
 
 
 def runs(function: Callable[[Choices], R]) -> Iterator[R | None]:
@@ -68,7 +74,7 @@ def runs(function: Callable[[Choices], R]) -> Iterator[R | None]:
             yield function(choices)
         except Impossible:
             yield None
-        for place, (label, count) in enumerate(choices.open):
+        for place, (label, others) in enumerate(choices.open):
             known = next(k for at, k in reversed(choices.notes) if at <= place)
-            todo += [({**before, label: other}, known) for other in range(1, count)]
-            before = {**before, label: 0}
+            todo += [({**before, label: other}, known) for other in others]
+            before = {**before, label: choices.made[label]}

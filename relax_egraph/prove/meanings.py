@@ -23,8 +23,14 @@ MOST_PLACES = 5
 
 def position_on(choices: Choices, extents: Extents, position: Dim, extent: Dim) -> Dim:
     """The position from the front: it is within the axis, beyond it, or counts from its end."""
-    label = f"{position} on {extent}"
-    match choices.of(label, ("within", "beyond", "from the end")):
+    places = ("within", "beyond", "from the end")
+    if dims.prove_ge(position, 0):
+        may = frozenset(("within", "beyond"))
+    elif dims.prove_ge(-1, position):
+        may = frozenset(("from the end",))
+    else:
+        may = frozenset(places)
+    match choices.of(f"{position} on {extent}", places, may.__contains__):
         case "within":
             extents.at_least(position, 0)
             extents.at_least(extent, position)
@@ -47,7 +53,11 @@ def varying_axes(choices: Choices, extents: Extents, part: Shape, whole: Shape) 
     for k, (a, b) in enumerate(zip(part, whole[added:], strict=True)):
         if dims.equal(a, b):
             varying.append(k + added)
-        elif choices.of(f"varies along {k}: {a} and {b}", (True, False)):
+        elif choices.of(
+            f"varies along {k}: {a} and {b}",
+            (True, False),
+            lambda same, a=a, b=b: not dims.distinct(a, b if same else 1),
+        ):
             extents.equate(a, b)
             varying.append(k + added)
         else:
@@ -107,7 +117,11 @@ def number_of(choices: Choices, extents: Extents, dim: Dim) -> Dim:
     """The number of a dimension: a place in a list or a shape, or one beyond all of them."""
     if isinstance(dim, int):
         return dim
-    number = choices.of(f"number of {dim}", (*range(MOST_PLACES), None))
+    number = choices.of(
+        f"number of {dim}",
+        (*range(MOST_PLACES), None),
+        lambda n: n is None or not dims.distinct(dim, n),
+    )
     if number is None:
         extents.at_least(dim, MOST_PLACES)
         return dim

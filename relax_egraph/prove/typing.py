@@ -13,6 +13,7 @@ import sympy
 
 from relax_egraph.errors import IllTyped
 from relax_egraph.ir import dims
+from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import PrimValue
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.requirements import Requirement, recording
@@ -169,17 +170,20 @@ class Typing:
             case "==":
                 self.extents.equate(a, b)
             case "stretch":
-                way = self.choices.of(f"{a} stretches to {b}", ("same", "one"))
-                self.extents.equate(a, b if way == "same" else 1)
+                self.one_of(f"{a} stretches to {b}", ((a, b), (a, 1)))
             case "broadcast":
-                way = self.choices.of(f"{a} and {b} broadcast", ("same", "left", "right"))
-                pair = {"same": (a, b), "left": (a, 1), "right": (b, 1)}[way]
-                self.extents.equate(*pair)
+                self.one_of(f"{a} and {b} broadcast", ((a, b), (a, 1), (b, 1)))
             case "<=":
                 if label.startswith(("R.nn.conv", "R.strided_slice")):
                     self.extents.at_least(b, a)
             case "window":
                 self.extents.note(_condition(requirement))
+
+    def one_of(self, label: str, equations: Sequence[tuple[Dim, Dim]]) -> None:
+        """Assume one of several equations."""
+        self.extents.equate(
+            *self.choices.of(label, equations, lambda pair: not dims.distinct(*pair))
+        )
 
 
 def _promised(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Iterator[Requirement]:
