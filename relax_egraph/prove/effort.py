@@ -32,7 +32,7 @@ CASE = 2
 Schedule: TypeAlias = Sequence[tuple[int, int]]
 """The largest rank of operands in each pass of a proof, and the steps of the pass."""
 
-PASSES: Schedule = ((1, 12000), (2, 16500), (3, 4000), (4, 12000))
+PASSES: Schedule = ((1, 13500), (2, 18500), (3, 4000), (4, 12000))
 """The passes of a proof of a rule."""
 
 GROWTH = 3
