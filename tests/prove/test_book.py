@@ -26,7 +26,10 @@ def test_a_rule_is_proven(name: str) -> None:
 
 @pytest.mark.parametrize(
     "family",
-    ["logic", *(pytest.param(f, marks=pytest.mark.fuzz) for f in ("canon", "bounds", "fma"))],
+    [
+        "images",
+        *(pytest.param(f, marks=pytest.mark.fuzz) for f in ("bounds", "canon", "fma", "logic")),
+    ],
 )
 def test_a_family_is_proven(family: str) -> None:
     verdicts = [prove(rule, BOOK) for rule in RULES.values() if rule.ruleset == family]

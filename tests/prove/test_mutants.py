@@ -15,7 +15,7 @@ RULES = {r.name: r for r in BOOK.rewrites if any(d.unites for d in r.directions)
 SAMPLE = (
     "clip-of-relu",
     "divide-floats",
-    "less-within-bounds",
+    "relu-within-bounds",
     "max-of-shifted",
 )
 ROUNDS = ("variance-as-mean", "std-as-variance", "rms-norm-as-product")

@@ -26,7 +26,7 @@ RULES = {rule.name: rule for rule in BOOK.rules if rule.name in BOOK.of_user}
 FAST = (
     *("add-01", "sub-02", "sub-02-of-finite", "mul-03", "mul-08", "divmod-03", "divmod-05"),
     *("max-01", "clamp-02", "compare-06", "compare-06-of-integers", "logical-09", "select-04"),
-    *("broadcast-03", "relabel-01", "reverse-03", "concat-03", "slice-01", "dyslice-06"),
+    *("broadcast-03", "relabel-01", "reverse-03", "concat-02", "slice-01", "dyslice-02"),
     *("reduce-01-of-some", "reduce-07", "dot-01", "dot-03", "dot-05/1", "conv-00"),
 )
 """Rules of which each takes less than a second."""
