@@ -35,6 +35,9 @@ Schedule: TypeAlias = Sequence[tuple[int, int]]
 PASSES: Schedule = ((1, 13500), (2, 18500), (3, 4000), (4, 12000))
 """The passes of a proof of a rule."""
 
+LEAST_RANKS = 2
+"""The ranks for which a rule has to be proven at least: of one axis many a false rule is true."""
+
 GROWTH = 3
 """How many times more instances have one axis more, where no fewer axes were seen."""
 

@@ -9,7 +9,7 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.effort import PASSES, Pass, TooSlow, passes
+from relax_egraph.prove.effort import LEAST_RANKS, PASSES, Pass, TooSlow, passes
 from relax_egraph.prove.induction import shown
 from relax_egraph.prove.instances import (
     NONE,
@@ -66,7 +66,8 @@ def _deepest(rule: Rule, book: RuleBook) -> Verdict:
         if verdict.status != "proven" and verdict.reason != NONE:
             return verdict
         known.become(record)
-    if verdict is None or (verdict.reason == NONE and most < PASSES[-1][0]):
+    enough = LEAST_RANKS if verdict is not None and verdict.reason != NONE else PASSES[-1][0]
+    if verdict is None or most < enough:
         return Verdict(rule, "not proven", "it has too many general instances")
     return verdict
 
