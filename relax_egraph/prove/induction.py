@@ -16,7 +16,7 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.effort import Pass, TooSlow, passes
+from relax_egraph.prove.effort import Effort, TooSlow, passes
 from relax_egraph.prove.instances import (
     NONE,
     UNFORESEEN,
@@ -110,11 +110,11 @@ def _step(
     for one in passes(STEPS, least):
         record.clear()
         try:
-            found = sum(_forms(w, goals, columns, exact, one) for w in ways)
+            found = sum(_forms(w, goals, columns, exact, one.ranks, one.effort) for w in ways)
         except TooSlow:
             record.become(known)
             break
-        ended = one.ranks
+        ended, one.is_empty = one.ranks, not found
         if found:
             shown_to = one.ranks
         known.become(record)
@@ -130,19 +130,19 @@ def _forms(
     goals: Sequence[Sequence[Tree]],
     columns: Mapping[str, Tree],
     exact: bool,
-    one: Pass,
+    ranks: int,
+    effort: Effort,
 ) -> int:
     """Show one of the `goals` in every general instance; the number of instances."""
     terms = [*columns.values(), *(fact for facts in goals for fact in facts)]
     dtypes = dtypes_of([*way.facts, *terms])
 
     def run(choices: Choices) -> bool:
-        one.effort.spend(1)
-        matching = general(way.facts, terms, choices, dtypes, one.ranks, one.effort, lambda m: m)
-        comparing = Comparing(matching, one.effort, exact)
+        effort.spend(1)
+        matching = general(way.facts, terms, choices, dtypes, ranks, effort, lambda m: m)
+        comparing = Comparing(matching, effort, exact)
         _any(Showing(matching, comparing), goals, columns)
         comparing.record()
-        one.seen[max(matching.ranks_of_operands(), default=0)] += 1
         return True
 
     return sum(filter(None, runs(run)))

@@ -18,7 +18,7 @@ from relax_egraph.prove.attributes import Open, values_of
 from relax_egraph.prove.bindings import Unbound, forms_of, with_lists
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.contradictions import is_false
-from relax_egraph.prove.nodes import Leaf, Value, dtype_of, shape_of
+from relax_egraph.prove.nodes import Value, dtype_of
 from relax_egraph.prove.terms import OF_TENSORS, Terms
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import BUILT
@@ -52,10 +52,6 @@ class Matching(Terms):
     def is_contradictory(self) -> bool:
         """Whether a premise is false of the values so far."""
         return any(is_false(fact, self.values) for fact in self.facts)
-
-    def ranks_of_operands(self) -> set[int]:
-        """The ranks of the operands of the rule."""
-        return {len(shape_of(v)) for v in self.values.values() if isinstance(v, Leaf)}
 
     def fact(self, fact: Tree) -> None:
         """Follow one fact; raises `Unbound` if it cannot be yet, `Impossible` if it is false."""

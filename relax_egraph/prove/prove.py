@@ -9,7 +9,7 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.effort import LEAST_RANKS, PASSES, Pass, TooSlow, passes
+from relax_egraph.prove.effort import PASSES, Effort, TooSlow, passes
 from relax_egraph.prove.induction import shown
 from relax_egraph.prove.instances import (
     NONE,
@@ -20,7 +20,7 @@ from relax_egraph.prove.instances import (
     rank_of_images,
 )
 from relax_egraph.prove.matching import Matching
-from relax_egraph.prove.nodes import Value
+from relax_egraph.prove.nodes import Leaf, Value, shape_of
 from relax_egraph.prove.questions import Record, recorded
 from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.typing import IllFormed
@@ -59,15 +59,15 @@ def _deepest(rule: Rule, book: RuleBook) -> Verdict:
     for one in passes(PASSES, max((rank_of_images(d) for d in rule.directions), default=0)):
         record.clear()
         try:
-            verdict, most = _prove(rule, book, one), one.ranks
+            verdict, most = _prove(rule, book, one.ranks, one.effort), one.ranks
         except TooSlow:
             record.become(known)
             break
-        if verdict.status != "proven" and verdict.reason != NONE:
+        one.is_empty = verdict.reason == NONE
+        if verdict.status != "proven" and not one.is_empty:
             return verdict
         known.become(record)
-    enough = LEAST_RANKS if verdict is not None and verdict.reason != NONE else PASSES[-1][0]
-    if verdict is None or most < enough:
+    if verdict is None or (verdict.reason == NONE and most < PASSES[-1][0]):
         return Verdict(rule, "not proven", "it has too many general instances")
     return verdict
 
@@ -90,7 +90,7 @@ def _resting(verdict: Verdict, book: RuleBook) -> Verdict:
     return replace(verdict, ranks=ranks, meanings=tuple(meaning.name for meaning in rests_on))
 
 
-def _prove(rule: Rule, book: RuleBook, one: Pass) -> Verdict:
+def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
     counts = Counts()
 
     def verdict(status: Status, reason: str = "") -> Verdict:
@@ -102,7 +102,7 @@ def _prove(rule: Rule, book: RuleBook, one: Pass) -> Verdict:
         for direction in rule.directions:
             for way in unfolded(direction, book):
                 counts.meanings |= dict.fromkeys(way.meanings)
-                _prove_way(direction, way, book, counts, one)
+                _prove_way(direction, way, book, counts, ranks, effort)
     except Refuted as example:
         return verdict("refuted", str(example))
     except NotExpressible as reason:
@@ -119,9 +119,13 @@ def _prove(rule: Rule, book: RuleBook, one: Pass) -> Verdict:
 
 
 def _prove_way(
-    direction: Direction, way: Unfolded, book: RuleBook, counts: Counts, one: Pass
+    direction: Direction,
+    way: Unfolded,
+    book: RuleBook,
+    counts: Counts,
+    ranks: int,
+    effort: Effort,
 ) -> None:
-    effort = one.effort
     stated = direction.rule.float_class
     pairs = equations_of(direction)
     terms = tuple(b for _, b in pairs)
@@ -132,7 +136,7 @@ def _prove_way(
 
     def run(choices: Choices) -> None:
         effort.spend(1)
-        matching, made = general(way.facts, terms, choices, dtypes, one.ranks, effort, make)
+        matching, made = general(way.facts, terms, choices, dtypes, ranks, effort, make)
         counts.forms += 1
         comparing = Comparing(matching, effort, stated == "exact")
         for where, condition in matching.typing.needed:
@@ -148,9 +152,8 @@ def _prove_way(
                 raise
         comparing.record()
         counts.queries += comparing.solver.count
-        ranks = matching.ranks_of_operands()
-        counts.ranks |= ranks
-        one.seen[max(ranks, default=0)] += 1
+        operands = (v for v in matching.values.values() if isinstance(v, Leaf))
+        counts.ranks |= {len(shape_of(v)) for v in operands}
 
     for _ in runs(run):
         pass
