@@ -61,19 +61,17 @@ def _computed(head: str, args: Sequence[Any]) -> Any:
             return len(shape_of(x))
         case "dtype-of", [x] if _is_tensor(x):
             return dtype_of(x)
-        case "vec-of", _:
-            return tuple(args)
-        case "vec-length", [tuple() as items]:
-            return len(items)
-        case "vec-get", [tuple() as items, int(place)] if 0 <= place < len(items):
-            return items[place]
-        case _ if head in PRIMITIVES and all(map(_is_plain, args)):
+        case _ if head in _OF_PLACES or (head in PRIMITIVES and all(map(_is_plain, args))):
             try:
                 return compute(head, tuple(args))
             except Fails:
                 return _UNKNOWN
         case _:
             return _UNKNOWN
+
+
+_OF_PLACES = frozenset(("vec-of", "vec-length", "vec-get"))
+"""Primitives for which it does not matter what the items of a vector are."""
 
 
 def _is_tensor(x: Any) -> bool:

@@ -23,14 +23,13 @@ MOST_PLACES = 5
 
 def position_on(choices: Choices, extents: Extents, position: Dim, extent: Dim) -> Dim:
     """The position from the front: it is within the axis, beyond it, or counts from its end."""
-    places = ("within", "beyond", "from the end")
-    if dims.prove_ge(position, 0):
-        may = frozenset(("within", "beyond"))
-    elif dims.prove_ge(-1, position):
-        may = frozenset(("from the end",))
-    else:
-        may = frozenset(places)
-    match choices.of(f"{position} on {extent}", places, may.__contains__):
+
+    def may_be(place: str) -> bool:
+        a, b = (position, 0) if place == "from the end" else (-1, position)
+        return not dims.prove_ge(a, b)
+
+    label = f"{position} on {extent}"
+    match choices.of(label, ("within", "beyond", "from the end"), may_be):
         case "within":
             extents.at_least(position, 0)
             extents.at_least(extent, position)

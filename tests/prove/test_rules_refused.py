@@ -37,12 +37,13 @@ CHANGES = {
     "matmul-of-constants": "without (dim-ge",
     "matmul-of-transposed": "without (= p",
     "max-of-multiple": "without (< 0.0 k)",
+    "permute-as-reshape": "without (= true (only-units-move",
     "add-integers": "without (<= (abs a)",
 }
 """By rule how false changes of it begin."""
 
-SLOW = {"permute-as-reshape": "without (= true (only-units-move"}
-"""Changes of which the proof takes seconds."""
+SLOW = ("permute-as-reshape",)
+"""Rules of which proofs of changes take seconds."""
 
 
 def text_of(rules_text: str) -> rules.Rules:
@@ -76,12 +77,13 @@ def test_no_planted_fault_is_proven(fault: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*CHANGES, *(pytest.param(n, marks=pytest.mark.fuzz) for n in SLOW)]
+    "name",
+    [pytest.param(n, marks=[pytest.mark.fuzz] if n in SLOW else []) for n in CHANGES],
 )
 def test_a_rule_that_is_made_false_is_not_proven(name: str) -> None:
     assert prove(RULES[name], BOOK).status == "proven"
 
-    verdicts = [prove(rule, BOOK) for rule in changed(RULES[name], (CHANGES | SLOW)[name])]
+    verdicts = [prove(rule, BOOK) for rule in changed(RULES[name], CHANGES[name])]
 
     assert verdicts
     assert [str(v) for v in verdicts if v.status == "proven"] == []
