@@ -188,8 +188,8 @@ def divides(a: Dim, b: Dim) -> bool:
     if divisor == 0:
         return False
     quotient = inward(sympy.sympify(b)) / divisor
-    # By a number nothing cancels: sympy would simplify for a long time, in vain.
-    return integral(sympy.expand(quotient if divisor.is_Integer else sympy.simplify(quotient)))
+    # by a number nothing cancels
+    return integral(sympy.expand(quotient if divisor.is_Integer else sympy.cancel(quotient)))
 
 
 def _difference(a: Dim, b: Dim) -> sympy.Expr:
@@ -198,8 +198,13 @@ def _difference(a: Dim, b: Dim) -> sympy.Expr:
 
 
 def _simplified(expr: sympy.Expr) -> sympy.Expr:
-    """`expr`, simplified by sympy, which has no laws of minima and is very slow where they nest."""
-    return expr if expr.has(sympy.Min, sympy.Max) else sympy.simplify(expr)
+    """`expr`, simplified by sympy, which finds nothing to do in sums of products.
+
+    It has no laws of minima, and is very slow where they nest.
+    """
+    if expr.is_polynomial() or expr.has(sympy.Min, sympy.Max):
+        return expr
+    return sympy.simplify(expr)
 
 
 @lru_cache(_MEMO)

@@ -178,5 +178,10 @@ _OF_KIND: Mapping[str, Any] = {"tensor": _ANY, "shape": ShapeStructInfo(None, -1
 def _info(value: Any, kind: str) -> Any:
     """The rank and the dtype of a known operand."""
     if isinstance(value, Value):
-        return TensorStructInfo(None, dtype_of(value), len(shape_of(value)))
+        return _tensor(dtype_of(value), len(shape_of(value)))
     return value if value is None or isinstance(value, TensorStructInfo) else _OF_KIND[kind]
+
+
+@lru_cache(1 << 8)
+def _tensor(dtype: str, rank: int) -> TensorStructInfo:
+    return TensorStructInfo(None, dtype, rank)

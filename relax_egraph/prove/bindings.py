@@ -1,7 +1,7 @@
 """The variables of a rule: what is known of them, and what is assumed to be equal."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.prove import reals
 from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.choices import Choices, Impossible
+from relax_egraph.prove.effort import Pass
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.nodes import (
     Leaf,
@@ -62,7 +63,7 @@ class Bindings(ABC):
     extents: Extents
     typing: Typing
     dtypes: Sequence[str]
-    ranks: int
+    search: Pass
     numbers: list[reals.Comparison]
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     defined: dict[str, tuple[Form, bool]] = field(default_factory=dict[str, tuple[Form, bool]])
@@ -80,6 +81,7 @@ class Bindings(ABC):
     asked: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
     waits: bool = False
     forms: dict[str, list[Value]] = field(default_factory=dict[str, list[Value]])
+    most_axes: int = 0
 
     @abstractmethod
     def value(self, tree: Tree) -> Any:
@@ -115,13 +117,13 @@ class Bindings(ABC):
 
     def limit(self, name: str, *, ranks: Sequence[int] = (), dtypes: Sequence[str] = ()) -> None:
         """Leave an operand only some ranks and dtypes."""
-        before = self.limits.get(name, (range(self.ranks + 1), self.dtypes))
+        before = self.limits.get(name, (range(self.search.ranks + 1), self.dtypes))
         kept = [r for r in before[0] if r in ranks] if ranks else before[0]
         self.limits[name] = kept, [d for d in before[1] if d in dtypes] if dtypes else before[1]
 
     def define(self) -> None:
         """Note which facts say how a variable is made, and which tensors are one number."""
-        lists = {name for fact in self.facts for name in lists_in(fact)}
+        lists = lists_in(tuple(self.facts))
         for fact in self.facts:
             if isinstance(fact, Form):
                 self.options(fact)
@@ -246,7 +248,7 @@ def is_term(tree: Tree) -> bool:
     return isinstance(tree, Form) and (tree.head.startswith("R.") or tree.head == "unstable-app")
 
 
-def is_tensor(tree: Form, lists: set[str]) -> bool:
+def is_tensor(tree: Form, lists: Set[str]) -> bool:
     """Whether a term is a tensor: a result, or in one of `lists`."""
     of = tree.items[1] if tree.head == "vec-get" else None
     return is_term(tree) or (isinstance(of, Atom) and of.text in lists)
@@ -266,10 +268,10 @@ def forms_of(tree: Tree) -> tuple[Form, ...]:
     return (tree, *(f for item in tree.items for f in forms_of(item)))
 
 
-@lru_cache(1 << 12)
-def lists_in(tree: Tree) -> frozenset[str]:
-    """The variables in `tree` that are lists of tensors."""
-    return frozenset(text_of(form.items[1]) for form in with_lists(tree))
+@lru_cache(16)
+def lists_in(facts: tuple[Tree, ...]) -> frozenset[str]:
+    """The variables that are lists of tensors; asked of the same facts again and again."""
+    return frozenset(text_of(form.items[1]) for fact in facts for form in with_lists(fact))
 
 
 def with_lists(tree: Tree) -> list[Form]:

@@ -34,30 +34,38 @@ Schedule: TypeAlias = Sequence[tuple[int, int]]
 PASSES: Schedule = ((2, 16000), (3, 4000), (4, 12000))
 """The passes of a proof of a rule."""
 
+PROBE = 1000
+"""The steps of a pass that is expected to need more than it has."""
+
 
 @dataclass
 class Pass:
-    """A pass over the instances with operands of at most so many `ranks`; `is_empty` if none is."""
+    """A pass over the instances with operands of up to so many `ranks`, and of one `above` a rank.
+
+    The passes before it had the others.  It `is_empty` if there is none.
+    """
 
     ranks: int
     effort: Effort
+    above: int = -1
     is_empty: bool = False
 
 
 def passes(schedule: Schedule, least: int) -> Iterator[Pass]:
     """The passes of a schedule, until the caller breaks off one that takes too many steps.
 
-    A pass has the instances of those before it, too.  One that is expected to take too many steps
-    is left out: their number grows as it did before.  Operands may have `least` axes, whatever the
-    pass, as those of a rule about images.
+    Their steps grow as they did before, by two at first: of one that is expected to take too many,
+    only the first are made, as what is false of more axes is often false of the first instances.
+    Operands may have `least` axes, whatever the pass, as those of a rule about images.
     """
-    most, spent, growth = -1, 0, 1.0
-    for ranks, steps in schedule:
-        if max(ranks, least) == most or spent * growth > steps:
+    most, spent, growth = -1, 0, 2.0
+    for ranks, most_steps in schedule:
+        if max(ranks, least) == most:
             continue
-        most = max(ranks, least)
-        one = Pass(most, Effort(steps))
+        steps = most_steps if spent * growth <= most_steps else min(PROBE, most_steps)
+        one = Pass(max(ranks, least), Effort(steps), most)
+        most = one.ranks
         yield one
         taken = steps - one.effort.left
-        growth = taken / spent if spent else 1.0
+        growth = taken / spent if spent else 2.0
         spent = 0 if one.is_empty else taken

@@ -4,7 +4,9 @@ A solution changes everything that is made of the symbol: `Again` says that the 
 again with it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -22,10 +24,7 @@ class Again(Exception):
 
 @dataclass
 class Extents:
-    """The solved symbols, and conditions on the others.
-
-    `count` numbers the symbols of one run, so that every run makes the same ones.
-    """
+    """The solved symbols, and conditions on the others."""
 
     choices: Choices
     solved: dict[str, Dim] = field(default_factory=dict[str, Dim])
@@ -51,8 +50,7 @@ class Extents:
         difference = sympy.expand(sympy.sympify(a) - b)
         if difference.is_polynomial():
             self.vanish(difference)
-            factors = [f for f, _ in sympy.factor_list(difference)[1]]
-            open_ = [f for f in factors if not dims.prove_ge(dims.canonical(f), 1)]
+            open_ = _factors(difference)
             for f in open_[:-1]:
                 if self.choices.of(f"{f} is 0", (False, True)):
                     self.equate(dims.canonical(f), 0)
@@ -66,19 +64,10 @@ class Extents:
             difference = sympy.expand(open_[-1])
         self.note(Zero(of_dim(dims.canonical(difference))))
 
-    def vanish(self, difference: Any) -> None:
+    def vanish(self, difference: sympy.Expr) -> None:
         """Solve ``difference = 0`` for a symbol, if it has a nonnegative value."""
-        first, *others = difference.as_ordered_terms()
-        if len(others) == 1 and first.free_symbols and others[0] == -1:
-            for s in sorted(first.free_symbols, key=str):  # a product is 1: each factor is
-                self.solve(str(s), 1)
-        for s in sorted(difference.free_symbols, key=_late_first):
-            c = difference.coeff(s, 1)
-            if c not in (1, -1) or sympy.degree(difference, s) != 1:
-                continue
-            value = dims.canonical(sympy.expand(s - difference * c))
-            if dims.prove_ge(value, 0):
-                self.solve(str(s), value)
+        if found := _solution(difference):
+            self.solve(*found)
 
     def at_least(self, a: Dim, b: Dim) -> None:
         """Assume ``a >= b``."""
@@ -129,6 +118,29 @@ class Extents:
         self.solved = {k: dims.substitute(v, {name: value}) for k, v in self.solved.items()}
         self.solved[name] = value
         raise Again
+
+
+@lru_cache(1 << 14)
+def _factors(difference: Any) -> Sequence[Any]:
+    """The factors of a polynomial that may be 0."""
+    factors = [f for f, _ in sympy.factor_list(difference)[1]]
+    return [f for f in factors if not dims.prove_ge(dims.canonical(f), 1)]
+
+
+@lru_cache(1 << 14)
+def _solution(difference: Any) -> tuple[str, Dim] | None:
+    """A symbol of a polynomial that vanishes, and its value, if that is not negative."""
+    first, *others = difference.as_ordered_terms()
+    if len(others) == 1 and first.free_symbols and others[0] == -1:
+        return min(map(str, first.free_symbols)), 1  # a product is 1: each factor is
+    for s in sorted(difference.free_symbols, key=_late_first):
+        c = difference.coeff(s, 1)
+        if c not in (1, -1) or sympy.degree(difference, s) != 1:
+            continue
+        value = dims.canonical(sympy.expand(s - difference * c))
+        if dims.prove_ge(value, 0):
+            return str(s), value
+    return None
 
 
 def _late_first(s: sympy.Basic) -> tuple[int, str]:

@@ -16,7 +16,7 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.effort import Effort, TooSlow, passes
+from relax_egraph.prove.effort import Pass, TooSlow, passes
 from relax_egraph.prove.instances import (
     NONE,
     UNFORESEEN,
@@ -32,7 +32,7 @@ from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, Unfolded, renamed, unfolded
 from relax_egraph.verify.instances.makers import makers_of
 
-STEPS = ((2, 60000), (3, 12000), (4, 12000))
+STEPS = ((2, 60000), (3, 4000), (4, 12000))
 """The passes for a rule that adds a row: its step is shown once, for many proofs."""
 
 
@@ -108,14 +108,13 @@ def _step(
     shown_to, ended = -1, -1
     record, known = recorded() or Record(), Record()
     for one in passes(STEPS, least):
-        record.clear()
         try:
-            found = sum(_forms(w, goals, columns, exact, one.ranks, one.effort) for w in ways)
+            found = sum(_forms(w, goals, columns, exact, one) for w in ways)
         except TooSlow:
             record.become(known)
             break
         ended, one.is_empty = one.ranks, not found
-        if found:
+        if found or shown_to >= 0:
             shown_to = one.ranks
         known.become(record)
     if shown_to >= 0:
@@ -130,17 +129,16 @@ def _forms(
     goals: Sequence[Sequence[Tree]],
     columns: Mapping[str, Tree],
     exact: bool,
-    ranks: int,
-    effort: Effort,
+    one: Pass,
 ) -> int:
     """Show one of the `goals` in every general instance; the number of instances."""
     terms = [*columns.values(), *(fact for facts in goals for fact in facts)]
     dtypes = dtypes_of([*way.facts, *terms])
 
     def run(choices: Choices) -> bool:
-        effort.spend(1)
-        matching = general(way.facts, terms, choices, dtypes, ranks, effort, lambda m: m)
-        comparing = Comparing(matching, effort, exact)
+        one.effort.spend(1)
+        matching = general(way.facts, terms, choices, dtypes, one, lambda m: m)
+        comparing = Comparing(matching, one.effort, exact)
         _any(Showing(matching, comparing), goals, columns)
         comparing.record()
         return True

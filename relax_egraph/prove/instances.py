@@ -8,9 +8,9 @@ from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.errors import IllTyped, SaturationError
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.prove.choices import Choices
+from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.comparison import NotProven
-from relax_egraph.prove.effort import Effort
+from relax_egraph.prove.effort import Pass
 from relax_egraph.prove.extents import Again, Extents
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
@@ -36,27 +36,33 @@ def general(
     terms: Sequence[Tree],
     choices: Choices,
     dtypes: Sequence[str],
-    ranks: int,
-    effort: Effort,
+    one: Pass,
     make: Callable[[Matching], T],
 ) -> T:
-    """What `make` makes, of `terms`, of the general instance of `facts` with these choices."""
+    """What `make` makes, of `terms`, of the general instance of `facts` with these choices.
+
+    Raises `Impossible` if there is none, or if a pass before this `one` had it.
+    """
     solved: dict[str, Dim] = choices.known or {}
     for _ in range(MOST_SOLVED):
-        effort.spend(1)
+        one.effort.spend(1)
         extents = Extents(choices, dict(solved))
         numbers: list[Comparison] = []
         typing = Typing(extents, choices, [], numbers)
-        matching = Matching(facts, terms, choices, extents, typing, dtypes, ranks, numbers)
+        matching = Matching(facts, terms, choices, extents, typing, dtypes, one, numbers)
         try:
             matching.run()
             matching.assumed = False
-            return make(matching)
+            made = make(matching)
         except Again:
             solved = extents.solved
             choices.note(solved)
         except IllTyped as problem:
             raise IllFormed(str(problem)) from None
+        else:
+            if matching.most_axes <= one.above:
+                raise Impossible
+            return made
     raise NotProven("its extents depend on each other")
 
 

@@ -96,9 +96,9 @@ class Operands(Bindings, ABC):
 
     def leaf(self, name: str, beside: Beside | None) -> Value:
         """An operand of any rank and dtype."""
-        if any(name in lists_in(f) for f in self.facts):
+        if name in lists_in(tuple(self.facts)):
             raise Unbound(name)
-        ranks, dtypes = self.limits.get(name, (range(self.ranks + 1), self.dtypes))
+        ranks, dtypes = self.limits.get(name, (range(self.search.ranks + 1), self.dtypes))
         if beside is not None and beside.op is not None and beside.op.name in ON_IMAGES:
             ranks = (len(ON_IMAGES[beside.op.name].letters),)
         like = beside.shape if beside is not None else None
@@ -113,10 +113,16 @@ class Operands(Bindings, ABC):
             least = [r for r in ranks if r <= 1 or not narrow] or list(ranks)[:1]
             if beside is not None:
                 least = beside.of_rank(least)
-            rank = self.choices.of(f"rank of {name} of {dtype}", least)
+            rank = self.rank(f"rank of {name} of {dtype}", least)
             shape = tuple(self.extents.symbol(f"{identifier(name)}_{k}") for k in range(rank))
         info = TensorStructInfo(ShapeExpr(shape), dtype, len(shape))
         return self.uniform(name, Leaf(name, info))
+
+    def rank(self, label: str, ranks: Sequence[int]) -> int:
+        """One of the `ranks`, first of all one that no pass before had."""
+        rank = self.choices.of(label, ranks if self.search.above < 0 else ranks[::-1])
+        self.most_axes = max(self.most_axes, rank)
+        return rank
 
     def stated_shape(self, name: str) -> tuple[dims.Dim, ...] | None:
         """The shape that facts say an operand has, if it is that of what is known."""
@@ -195,12 +201,12 @@ class Operands(Bindings, ABC):
             if item.head != "vec-of":
                 raise Unbound(text_of(item))
             return tuple(self.dim(t) for t in item.items[1:])
-        ranks: Sequence[int] = range(self.ranks + 1)
+        ranks: Sequence[int] = range(self.search.ranks + 1)
         if op.name == "strided_slice":
             ranks = (len(attrs["axes"]),)
         elif op.name == "broadcast_to":
-            ranks = range(len(shape_of(operands[0])), self.ranks + 1)
-        rank = self.choices.of(f"rank of {item.text}", ranks)
+            ranks = range(len(shape_of(operands[0])), self.search.ranks + 1)
+        rank = self.rank(f"rank of {item.text}", ranks)
         name = identifier(item.text)
         self.values[item.text] = tuple(self.position(op, f"{name}_{k}") for k in range(rank))
         return self.values[item.text]

@@ -9,7 +9,7 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices, runs
 from relax_egraph.prove.comparison import Comparing, NotProven
-from relax_egraph.prove.effort import PASSES, Effort, TooSlow, passes
+from relax_egraph.prove.effort import PASSES, Pass, TooSlow, passes
 from relax_egraph.prove.induction import shown
 from relax_egraph.prove.instances import (
     NONE,
@@ -35,12 +35,19 @@ class Refuted(Exception):
 
 @dataclass
 class Counts:
-    """What the proof of one rule took."""
+    """What the proof of one rule took, in all passes that came to an end."""
 
     forms: int = 0
     queries: int = 0
     ranks: set[int] = field(default_factory=set[int])
     meanings: dict[str, None] = field(default_factory=dict[str, None])
+
+    def add(self, other: "Counts") -> None:
+        """Add what one more pass took."""
+        self.forms += other.forms
+        self.queries += other.queries
+        self.ranks |= other.ranks
+        self.meanings |= other.meanings
 
 
 def prove(rule: Rule, book: RuleBook) -> Verdict:
@@ -54,22 +61,30 @@ def prove(rule: Rule, book: RuleBook) -> Verdict:
 
 def _deepest(rule: Rule, book: RuleBook) -> Verdict:
     """The verdict of the last pass that comes to an end, or that finds what is not proven."""
-    verdict, most = None, -1
+    whole, most = Counts(), -1
     record, known = recorded() or Record(), Record()
     for one in passes(PASSES, max((rank_of_images(d) for d in rule.directions), default=0)):
-        record.clear()
+        counts = Counts()
         try:
-            verdict, most = _prove(rule, book, one.ranks, one.effort), one.ranks
+            status, reason, differs = _outcome(rule, book, counts, one)
         except TooSlow:
             record.become(known)
             break
-        one.is_empty = verdict.reason == NONE
-        if verdict.status != "proven" and not one.is_empty:
-            return verdict
+        whole.add(counts)
+        if status != "proven":
+            return replace(_verdict(rule, status, whole, reason), differs=differs)
+        most, one.is_empty = one.ranks, not counts.forms
         known.become(record)
-    if verdict is None or (verdict.reason == NONE and most < PASSES[-1][0]):
+    if whole.forms:
+        return _verdict(rule, "proven", whole)
+    if most < PASSES[-1][0]:
         return Verdict(rule, "not proven", "it has too many general instances")
-    return verdict
+    return _verdict(rule, "not proven", whole, NONE)
+
+
+def _verdict(rule: Rule, status: Status, counts: Counts, reason: str = "") -> Verdict:
+    seen, meanings = tuple(sorted(counts.ranks)), (*counts.meanings,)
+    return Verdict(rule, status, reason, seen, counts.forms, counts.queries, meanings=meanings)
 
 
 def _resting(verdict: Verdict, book: RuleBook) -> Verdict:
@@ -90,41 +105,28 @@ def _resting(verdict: Verdict, book: RuleBook) -> Verdict:
     return replace(verdict, ranks=ranks, meanings=tuple(meaning.name for meaning in rests_on))
 
 
-def _prove(rule: Rule, book: RuleBook, ranks: int, effort: Effort) -> Verdict:
-    counts = Counts()
-
-    def verdict(status: Status, reason: str = "") -> Verdict:
-        seen = tuple(sorted(counts.ranks))
-        meanings = (*counts.meanings,)
-        return Verdict(rule, status, reason, seen, counts.forms, counts.queries, meanings=meanings)
-
+def _outcome(rule: Rule, book: RuleBook, counts: Counts, one: Pass) -> tuple[Status, str, bool]:
+    """The outcome of one pass, why it is not proven, and whether the sides differ in a case."""
     try:
         for direction in rule.directions:
             for way in unfolded(direction, book):
                 counts.meanings |= dict.fromkeys(way.meanings)
-                _prove_way(direction, way, book, counts, ranks, effort)
+                _prove_way(direction, way, book, counts, one)
     except Refuted as example:
-        return verdict("refuted", str(example))
+        return "refuted", str(example), False
     except NotExpressible as reason:
-        return verdict("not expressible", str(reason))
+        return "not expressible", str(reason), False
     except (NotProven, IllFormed) as reason:
-        return replace(verdict("not proven", str(reason)), differs=True)
+        return "not proven", str(reason), True
     except (Open, Recursive, Unbound) as reason:
-        return verdict("not proven", str(reason))
+        return "not proven", str(reason), False
     except UNFORESEEN as problem:
-        return verdict("not proven", f"the proof ends in {type(problem).__name__}: {problem}")
-    if not counts.forms:
-        return verdict("not proven", NONE)
-    return verdict("proven")
+        return "not proven", f"the proof ends in {type(problem).__name__}: {problem}", False
+    return "proven", "", False
 
 
 def _prove_way(
-    direction: Direction,
-    way: Unfolded,
-    book: RuleBook,
-    counts: Counts,
-    ranks: int,
-    effort: Effort,
+    direction: Direction, way: Unfolded, book: RuleBook, counts: Counts, one: Pass
 ) -> None:
     stated = direction.rule.float_class
     pairs = equations_of(direction)
@@ -135,10 +137,10 @@ def _prove_way(
         return matching, [(matching.operand(a), matching.right(b)) for a, b in pairs]
 
     def run(choices: Choices) -> None:
-        effort.spend(1)
-        matching, made = general(way.facts, terms, choices, dtypes, ranks, effort, make)
+        one.effort.spend(1)
+        matching, made = general(way.facts, terms, choices, dtypes, one, make)
         counts.forms += 1
-        comparing = Comparing(matching, effort, stated == "exact")
+        comparing = Comparing(matching, one.effort, stated == "exact")
         for where, condition in matching.typing.needed:
             comparing.require(where, condition)
         for left, right in made:
