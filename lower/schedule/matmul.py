@@ -15,6 +15,7 @@ from relax_egraph.lower.schedule.epilogue import Epilogue
 from relax_egraph.lower.schedule.gemv import few_rows
 from relax_egraph.lower.schedule.in_place import in_place
 from relax_egraph.lower.schedule.inline import reads_of
+from relax_egraph.lower.schedule.left_apart import left_apart
 from relax_egraph.lower.schedule.loops import store_loops
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.packed import by_packed
@@ -29,6 +30,7 @@ from relax_egraph.lower.schedule.product_parts import (
 from relax_egraph.lower.schedule.scheduled import Scheduled
 from relax_egraph.lower.schedule.sizes import at_most, both, choice, exceeds
 from relax_egraph.lower.schedule.stages import Stage
+from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.stmt import PrimFunc, Stmt
 
 LARGEST_BY_BLOCKS = 1 << 17
@@ -48,10 +50,15 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
     if p is None:  # a map reads some of the axes that would be the rows
         return None
     names = Names.beside(function)
-    before = [store_loops((s,), names, "parallel") for s in parts.before]
     right = packed_operand(function, parts, p)
-    nest = all_blocks(Epilogue(p, parts.rest, parts.is_output), right, names)
-    return assemble_product(function, "matmul", [*before, nest], right)
+    before, copies = [*parts.before], list[Buffer]()
+    if right is not None and (apart := left_apart(p, names)):
+        p, copy = apart
+        before.append(copy)
+        copies.append(copy.buffer)
+    nests = [store_loops((s,), names, "parallel") for s in before]
+    nests.append(all_blocks(Epilogue(p, parts.rest, parts.is_output), right, names))
+    return assemble_product(function, "matmul", nests, right, copies)
 
 
 def follows(stage: Stage, product: Stage, rest: Sequence[Stage]) -> bool:

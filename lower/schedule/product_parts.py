@@ -67,17 +67,21 @@ def packed_operand(function: PrimFunc, parts: Parts, p: Product) -> PackedOperan
 
 
 def assemble_product(
-    function: PrimFunc, anchor: str, nests: Sequence[Stmt], right: PackedOperand | None
+    function: PrimFunc,
+    anchor: str,
+    nests: Sequence[Stmt],
+    right: PackedOperand | None,
+    allocs: Sequence[Buffer] = (),
 ) -> Scheduled:
-    """`function` with `nests`, which read the packed operand `right`, if there is one.
+    """`function` with `nests`, which use `allocs` and the packed operand `right`, if there is one.
 
     The attribute ``packed`` then holds the number of its parameter, the rows, the columns and the
     width of a strip.
     """
     if right is None:
-        return assemble(function, anchor, nests)
+        return assemble(function, anchor, nests, allocs)
     panels = right.panels
     prepared = Prepared((right.source,), (right.buffer,), panels)
-    result = assemble(function, anchor, [prepared, *nests])
+    result = assemble(function, anchor, [prepared, *nests], allocs)
     number = result.function.params.index(right.buffer)
     return result.with_attrs({"packed": (number, panels.depth, panels.columns, panels.width)})
