@@ -64,7 +64,7 @@ class Extents:
             difference = sympy.expand(open_[-1])
         self.note(Zero(of_dim(dims.canonical(difference))))
 
-    def vanish(self, difference: sympy.Expr) -> None:
+    def vanish(self, difference: Any) -> None:
         """Solve ``difference = 0`` for a symbol, if it has a nonnegative value."""
         if found := _solution(difference):
             self.solve(*found)
@@ -75,7 +75,7 @@ class Extents:
             return
         if dims.prove_ge(dims.sub(b, 1), a):
             raise Impossible
-        difference = sympy.expand(sympy.sympify(a) - b)
+        difference: Any = sympy.expand(sympy.sympify(a) - b)
         symbols = difference.free_symbols if difference.is_polynomial() else ()
         for s in sorted(symbols, key=_late_first):
             c = difference.coeff(s, 1)
