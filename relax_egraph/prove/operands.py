@@ -115,6 +115,7 @@ class Operands(Bindings, ABC):
                 least = beside.of_rank(least)
             rank = self.rank(f"rank of {name} of {dtype}", least)
             shape = tuple(self.extents.symbol(f"{identifier(name)}_{k}") for k in range(rank))
+        self.most_axes = max(self.most_axes, len(shape))
         info = TensorStructInfo(ShapeExpr(shape), dtype, len(shape))
         return self.uniform(name, Leaf(name, info))
 
