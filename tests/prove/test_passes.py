@@ -4,7 +4,9 @@ from collections import Counter
 
 import pytest
 
+from relax_egraph import rules
 from relax_egraph.egraph.rulebook.book import RuleBook
+from relax_egraph.egraph.rulebook.rule import Rule
 from relax_egraph.prove.effort import PROBE, Schedule, passes
 from relax_egraph.prove.prove import prove
 from relax_egraph.prove.questions import recording
@@ -74,15 +76,39 @@ ONE_BY_ONE = ((1, 20_000), (2, 20_000), (3, 60_000))
     ],
 )
 def test_each_instance_is_of_one_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once, one_by_one = (instances(name, s, monkeypatch) for s in (AT_ONCE, ONE_BY_ONE))
+    at_once, one_by_one = (instances(RULES[name], s, monkeypatch) for s in (AT_ONCE, ONE_BY_ONE))
 
     assert at_once.total() > 3
     assert one_by_one == at_once
 
 
-def instances(name: str, schedule: Schedule, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+MORE_AXES = """\
+; y + x = x + y, where the shape of y, of one axis more, follows from x
+; float: exact
+(rewrite (R.add (R.expand_dims x (vec-of 0)) y) (R.add y (R.expand_dims x (vec-of 0)))
+  :name "swapped")
+"""
+
+
+def test_an_operand_may_have_more_axes_than_those_that_are_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    book = RuleBook.default([rules.Rules((("own.egg", MORE_AXES),))], families=(), fast_math=True)
+    rule = next(r for r in book.rules if r.name == "swapped")
+
+    at_once, one_by_one = (
+        instances(rule, s, monkeypatch, book) for s in (((4, 60_000),), (*ONE_BY_ONE, (4, 60_000)))
+    )
+
+    assert any("y_0" not in text and "(x_0, x_1, x_2)" in text for text in at_once)
+    assert one_by_one == at_once
+
+
+def instances(
+    rule: Rule, schedule: Schedule, monkeypatch: pytest.MonkeyPatch, book: RuleBook = BOOK
+) -> Counter[str]:
     """The general instances of a rule that is proven by a schedule."""
     monkeypatch.setattr("relax_egraph.prove.prove.PASSES", schedule)
     with recording() as record:
-        assert prove(RULES[name], BOOK).status == "proven"
+        assert prove(rule, book).status == "proven"
     return Counter(map(str, record.instances))
