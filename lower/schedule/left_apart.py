@@ -23,28 +23,28 @@ FEWEST_COLUMNS = 512
 matter: 2 % of its time."""
 
 
-def left_apart(p: Product, names: Names) -> tuple[Product, Stage] | None:
-    """`p` with a copy of its left operand, and the copying; ``None`` where it lies well.
+def left_apart(p: Product, names: Names) -> tuple[Product, tuple[Stage, ...]]:
+    """`p`, perhaps with a copy of its left operand, and the copying; none where it lies well.
 
     What is not constant in the depth or in the distance of rows lies well by chance.
     """
     row, depth, columns = p.row, p.depth, p.column.extent
     if row is None or depth is None or p.over or p.a_step != 1:
-        return None
+        return p, ()
     if not isinstance(depth.extent, int) or not isinstance(p.a_row, int):
-        return None
+        return p, ()
     if not isinstance(columns, int) or columns < FEWEST_COLUMNS:
-        return None
+        return p, ()
     tall = micro_tile(scheduled_machine(), p.bits).rows
     if (isinstance(row.extent, int) and row.extent < tall) or not share_sets(p.a_row, p.bits):
-        return None
+        return p, ()
     read = variables(p.a)
     axes = (*(a for a in p.batch if a.var in read), row, depth)
     indices = tuple(a.var for a in axes)
     extents = (*(a.extent for a in axes[:-1]), stride_of(depth.extent, p.bits))
     copy = Buffer(names.fresh("left"), extents, p.a.buffer.dtype)
     stage = Stage(copy.name, copy, axes, indices, p.a)
-    return replace(p, a=copy[indices], a_row=extents[-1]), stage
+    return replace(p, a=copy[indices], a_row=extents[-1]), (stage,)
 
 
 def share_sets(stride: int, bits: int) -> bool:

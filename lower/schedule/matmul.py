@@ -30,7 +30,6 @@ from relax_egraph.lower.schedule.product_parts import (
 from relax_egraph.lower.schedule.scheduled import Scheduled
 from relax_egraph.lower.schedule.sizes import at_most, both, choice, exceeds
 from relax_egraph.lower.schedule.stages import Stage
-from relax_egraph.tir.expr import Buffer
 from relax_egraph.tir.stmt import PrimFunc, Stmt
 
 LARGEST_BY_BLOCKS = 1 << 17
@@ -51,14 +50,10 @@ def apply(function: PrimFunc, stages: Sequence[Stage]) -> Scheduled | None:
         return None
     names = Names.beside(function)
     right = packed_operand(function, parts, p)
-    before, copies = [*parts.before], list[Buffer]()
-    if right is not None and (apart := left_apart(p, names)):
-        p, copy = apart
-        before.append(copy)
-        copies.append(copy.buffer)
-    nests = [store_loops((s,), names, "parallel") for s in before]
-    nests.append(all_blocks(Epilogue(p, parts.rest, parts.is_output), right, names))
-    return assemble_product(function, "matmul", nests, right, copies)
+    p, copies = left_apart(p, names) if right else (p, ())
+    before = [store_loops((s,), names, "parallel") for s in (*parts.before, *copies)]
+    nest = all_blocks(Epilogue(p, parts.rest, parts.is_output), right, names)
+    return assemble_product(function, "matmul", [*before, nest], right, [s.buffer for s in copies])
 
 
 def follows(stage: Stage, product: Stage, rest: Sequence[Stage]) -> bool:

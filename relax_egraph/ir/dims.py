@@ -198,9 +198,10 @@ def _difference(a: Dim, b: Dim) -> sympy.Expr:
 
 
 def _simplified(expr: sympy.Expr) -> sympy.Expr:
-    """`expr`, simplified by sympy, which finds nothing to do in sums of products.
+    """`expr`, simplified by sympy.
 
-    It has no laws of minima, and is very slow where they nest.
+    Factors of a polynomial decide no more than its terms.  sympy has no laws of minima, and is very
+    slow where they nest.
     """
     if expr.is_polynomial() or expr.has(sympy.Min, sympy.Max):
         return expr

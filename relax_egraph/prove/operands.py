@@ -121,9 +121,7 @@ class Operands(Bindings, ABC):
 
     def rank(self, label: str, ranks: Sequence[int]) -> int:
         """One of the `ranks`, first of all one that no pass before had."""
-        rank = self.choices.of(label, ranks if self.search.above < 0 else ranks[::-1])
-        self.most_axes = max(self.most_axes, rank)
-        return rank
+        return self.choices.of(label, ranks if self.search.above < 0 else ranks[::-1])
 
     def stated_shape(self, name: str) -> tuple[dims.Dim, ...] | None:
         """The shape that facts say an operand has, if it is that of what is known."""
@@ -208,6 +206,7 @@ class Operands(Bindings, ABC):
         elif op.name == "broadcast_to":
             ranks = range(len(shape_of(operands[0])), self.search.ranks + 1)
         rank = self.rank(f"rank of {item.text}", ranks)
+        self.most_axes = max(self.most_axes, rank)
         name = identifier(item.text)
         self.values[item.text] = tuple(self.position(op, f"{name}_{k}") for k in range(rank))
         return self.values[item.text]

@@ -60,7 +60,7 @@ def prove(rule: Rule, book: RuleBook) -> Verdict:
 
 
 def _deepest(rule: Rule, book: RuleBook) -> Verdict:
-    """The verdict of the last pass that comes to an end, or that finds what is not proven."""
+    """The verdict of all passes that come to an end, or of one that finds what is not proven."""
     whole, most = Counts(), -1
     record, known = recorded() or Record(), Record()
     for one in passes(PASSES, max((rank_of_images(d) for d in rule.directions), default=0)):

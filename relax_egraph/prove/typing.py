@@ -7,7 +7,6 @@ has to follow, or the rule makes a term that is not well-typed.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -73,10 +72,11 @@ class Typing:
             return self.rotary(op, present, assumed)
         if op.name == "nn.pad":
             return _padded(op, present[0], attrs, assumed)
-        plain = tuple((name, plain_attribute(v)) for name, v in attrs.items())
-        info, undecided = _typed(op, tuple(infos), plain)
-        if isinstance(info, str):
-            raise _ill_typed(info, assumed)
+        try:
+            with recording() as undecided:
+                info = op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()})
+        except IllTyped as problem:
+            raise _ill_typed(str(problem), assumed) from None
         if assumed:
             self.of_numbers(op, infos, attrs)
         else:
@@ -230,21 +230,6 @@ def _padded(op: Op, data: Value, attrs: Mapping[str, Any], assumed: bool) -> Str
         raise _ill_typed(f"{op} has {len(widths)} widths for {len(shape)} axes", assumed)
     extents = [dims.add(d, dims.add(widths[2 * k], widths[2 * k + 1])) for k, d in enumerate(shape)]
     return TensorStructInfo(ShapeExpr(tuple(extents)), dtype_of(data), len(extents))
-
-
-@lru_cache(1 << 14)
-def _typed(
-    op: Op, infos: tuple[StructInfo | None, ...], attrs: tuple[tuple[str, Any], ...]
-) -> tuple[StructInfo | str, Sequence[Requirement]]:
-    """The result of an operator's own rule and what it requires, or why it refuses.
-
-    Instances that differ in later choices ask the same.
-    """
-    try:
-        with recording() as undecided:
-            return op.rule(*infos, **dict(attrs)), undecided
-    except IllTyped as problem:
-        return str(problem), ()
 
 
 def plain_attribute(value: Any) -> Any:
