@@ -5,7 +5,6 @@ proves only the rules that changed since; ``docs/proofs.md`` is the page for rea
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -42,14 +41,7 @@ def row(verdict: Verdict, digest: str) -> dict[str, Any]:
     """What the ledger says of one rule."""
     said = verdict.as_dict()
     kept = {name: said[name] for name in ("name", "family", "status", "ranks", "meanings")}
-    return {**kept, "reason": _renumbered(verdict.reason)[:_MOST], "stated": digest}
-
-
-def _renumbered(reason: str) -> str:
-    """A reason whose variables of sums have numbers of its own, not those of the whole run."""
-    names = dict.fromkeys(re.findall(r"\bk\d+\b", reason))
-    numbers = {name: f"k{n}" for n, name in enumerate(names)}
-    return re.sub(r"\bk\d+\b", lambda found: numbers[found.group()], reason)
+    return {**kept, "reason": verdict.reason[:_MOST], "stated": digest}
 
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -25,7 +25,7 @@ from relax_egraph.prove.reading import Reader, Undecided
 from relax_egraph.prove.reals import is_computed
 from relax_egraph.prove.signs import Signs
 from relax_egraph.prove.solver import Solver
-from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.sums import Sum, numbered
 from relax_egraph.prove.tensors import Tensor
 from relax_egraph.prove.translation import Assumption
 
@@ -38,7 +38,10 @@ Element: TypeAlias = Callable[[Sequence[Polynomial]], Sum]
 
 
 class NotProven(Exception):
-    """A step of a proof is missing."""
+    """A step of a proof is missing; its text numbers the variables of sums from 0."""
+
+    def __str__(self) -> str:
+        return numbered(super().__str__())
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ An element is a sum of terms; a term is a coefficient times a product of factors
 variables within their ranges, where conditions hold.  Coefficients are rational numbers.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -132,11 +133,19 @@ class Sum:
 
 NOTHING = Sum()
 _FRESH = count()
+_FRESH_NAME = re.compile(r"\bk\d+\b")
 
 
 def fresh(extent: Polynomial) -> Index:
     """A new variable of a sum."""
     return Index(f"k{next(_FRESH)}", extent)
+
+
+def numbered(text: str) -> str:
+    """A text with the numbers of `fresh` variables counted from 0, in the order of the text."""
+    names = dict.fromkeys(_FRESH_NAME.findall(text))
+    numbers = {name: f"k{n}" for n, name in enumerate(names)}
+    return _FRESH_NAME.sub(lambda found: numbers[found.group()], text)
 
 
 def number(value: Fraction | int) -> Sum:
