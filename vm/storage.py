@@ -14,12 +14,16 @@ Bytes = npt.NDArray[np.uint8]
 _first_byte = c_char.from_buffer
 
 
-def aligned_bytes(size: int, owner: Bytes | None = None) -> Bytes:
-    """`size` uninitialised bytes, aligned to `ALIGNMENT`; from `owner`, if it is passed."""
-    raw = np.empty(size + ALIGNMENT, np.uint8) if owner is None else owner
-    # four times as fast as raw.ctypes.data
-    start = -addressof(_first_byte(raw.data)) % ALIGNMENT
+def aligned_bytes(size: int) -> Bytes:
+    """`size` uninitialised bytes, aligned to `ALIGNMENT`."""
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -address_of(raw) % ALIGNMENT
     return raw[start : start + size]
+
+
+def address_of(raw: Bytes) -> int:
+    """Where bytes begin."""
+    return addressof(_first_byte(raw.data))  # four times as fast as raw.ctypes.data
 
 
 def tensor_at(

@@ -14,7 +14,7 @@ import pytest
 
 from relax_egraph import build, parse
 from relax_egraph.vm.pool import StoragePool
-from relax_egraph.vm.storage import Bytes, aligned_bytes
+from relax_egraph.vm.storage import Bytes
 from tests.support.native import MODULE, W, x_of
 
 CALLED_BY_FINALIZERS = """
@@ -118,14 +118,14 @@ def test_a_finalizer_takes_from_the_pool_while_the_pool_is_asked(
         def __del__(self) -> None:
             taken.append(pool.take(size))
 
-    def collecting(size: int, owner: Bytes | None = None) -> Bytes:
+    def collecting(owner: Bytes, start: int, size: int) -> Bytes:
         gc.collect()
-        return aligned_bytes(size, owner)
+        return owner[start : start + size]
 
     def work() -> None:
         taken.append(pool.take(size))
 
-    monkeypatch.setattr("relax_egraph.vm.pool.aligned_bytes", collecting)
+    monkeypatch.setattr("relax_egraph.vm.pool._part", collecting)
     Taker()
     thread = Thread(target=work, daemon=True)
     thread.start()

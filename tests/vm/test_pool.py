@@ -1,5 +1,6 @@
 """Storages come back when no tensor of them is left, and not before."""
 
+from itertools import pairwise
 from threading import Barrier, Thread
 
 import numpy as np
@@ -53,6 +54,16 @@ def test_a_storage_has_room_and_lies_on_a_line(size: int) -> None:
     assert storage.size >= size
     assert storage.size <= max(LEAST, size + size // 8 + 1)
     assert address(storage) % ALIGNMENT == 0
+
+
+def test_storages_begin_apart_in_their_pages() -> None:
+    """Also apart from large arrays of numpy and torch, which begin at bytes 16 and 64."""
+    pool = StoragePool()
+    held = [pool.take(SIZE) for _ in range(4)]
+
+    places = sorted({64, 64 + 4096, *(address(s) % 4096 for s in held)})
+    assert len(places) == 6
+    assert all(after - before >= 512 for before, after in pairwise(places))
 
 
 @pytest.mark.parametrize("sizes", [(SIZE,) * 5, (SIZE, 2 * SIZE, 3 * SIZE, SIZE)])
