@@ -1,6 +1,7 @@
 # make demo    run the digit classifier, from rules to machine code
 # make test    run the tests
 # make test-aarch64   run the tests of kernels on AArch64, which qemu emulates
+# make test-avx512    run them with loops for 512-bit vectors, which LLVM splits on other processors
 # make lint    ruff and pyright
 # make bench   measure against numpy and whatever of `pip install -e .[bench]` is there, in one run
 #              ONLY=words of names   MODELS=folder of networks as lists of layers
@@ -31,7 +32,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-aarch64 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-torch conformance-jax replay prove docs site fuzz clean
+.PHONY: demo test test-aarch64 test-avx512 lint bench bench-mca bench-models bench-transformers bench-depths bench-extract bench-scripts conformance conformance-torch conformance-jax replay prove docs site fuzz clean
 
 demo: .venv/installed
 	$(BIN)/python -m examples.digits.demo
@@ -40,11 +41,14 @@ test: .venv/installed
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz"
 
 AARCH64 := .venv-aarch64
-AARCH64_TESTS ?= tests/lower tests/ir/ops/test_operators.py
+TESTS_OF_KERNELS ?= tests/lower tests/ir/ops/test_operators.py
 
 test-aarch64:
 	sh tests/support/aarch64.sh $(AARCH64)
-	test ! -x $(AARCH64)/python || $(AARCH64)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" $(AARCH64_TESTS)
+	test ! -x $(AARCH64)/python || $(AARCH64)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" $(TESTS_OF_KERNELS)
+
+test-avx512: .venv/installed
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" -p tests.support.wide_vectors $(TESTS_OF_KERNELS) tests/programs/test_random_programs.py
 
 fuzz: .venv/installed
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto --dist worksteal

@@ -7,6 +7,7 @@ from relax_egraph.lower.emit.float_format import FloatFormat, format_of
 from relax_egraph.lower.emit.instructions import Value
 from relax_egraph.lower.emit.lane_functions import in_pairs, polynomial
 from relax_egraph.lower.emit.module_text import I32, Type
+from relax_egraph.lower.emit.target import AVX512
 from relax_egraph.lower.emit.vector import shuffle
 
 _ROUND_AS_SET = 4
@@ -86,7 +87,7 @@ def split(x: Value) -> tuple[Value, Value]:
 def _is_register(value: Value) -> bool:
     """Whether `value` fills one or several AVX-512 registers."""
     type = value.type
-    return value.function.module.target.has_masks and type.bits * type.lanes % 512 == 0
+    return value.function.module.target.features >= AVX512 and type.bits * type.lanes % 512 == 0
 
 
 def _instruction(name: str, *args: Value, immediate: int | None = None) -> Value:
