@@ -48,7 +48,7 @@ test-aarch64:
 	test ! -x $(AARCH64)/python || $(AARCH64)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" $(TESTS_OF_KERNELS)
 
 test-avx512: .venv/installed
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" -p tests.support.wide_vectors $(TESTS_OF_KERNELS) tests/programs/test_random_programs.py
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not fuzz" -p no:cacheprovider -p tests.support.wide_vectors $(TESTS_OF_KERNELS) tests/programs/test_random_programs.py
 
 fuzz: .venv/installed
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -q -n auto --dist worksteal
