@@ -19,13 +19,13 @@ from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Part, Result, Uniform, Value, dtype_of, shape_of
 from relax_egraph.prove.pointwise import Pointwise
-from relax_egraph.prove.polynomial import Index, Polynomial, of_dim, variable
+from relax_egraph.prove.polynomial import Polynomial, of_dim, variable
 from relax_egraph.prove.questions import Instance, recorded
 from relax_egraph.prove.reading import Reader, Undecided
 from relax_egraph.prove.reals import is_computed
 from relax_egraph.prove.signs import Signs
 from relax_egraph.prove.solver import Solver
-from relax_egraph.prove.sums import Sum, numbered
+from relax_egraph.prove.sums import Sum, axes_of, numbered
 from relax_egraph.prove.tensors import Tensor
 from relax_egraph.prove.translation import Assumption
 
@@ -38,7 +38,7 @@ Element: TypeAlias = Callable[[Sequence[Polynomial]], Sum]
 
 
 class NotProven(Exception):
-    """A step of a proof is missing; its text numbers the variables of sums from 0."""
+    """A step of a proof is missing; its text names variables of sums and axes for readers."""
 
     def __str__(self) -> str:
         return numbered(super().__str__())
@@ -151,7 +151,7 @@ class Comparing:
         forget()
         left = elements.of(a)
         right: Element = _constant(b) if isinstance(b, Sum) else elements.of(b).at
-        axes = [Index(f"i{k}", e) for k, e in enumerate(left.extents)]
+        axes = axes_of(left.extents)
         index = [variable(a) for a in axes]
         inside = [c for a in axes for c in (Nonnegative(a.extent - 1), Nonnegative(variable(a)))]
         compare = self.special if elements is self.written else self.equal

@@ -16,8 +16,8 @@ from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.extents import Again
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Value
-from relax_egraph.prove.polynomial import Index, of_dim, variable
-from relax_egraph.prove.sums import Applied, Sum, factors_in
+from relax_egraph.prove.polynomial import of_dim, variable
+from relax_egraph.prove.sums import Applied, Sum, axes_of, factors_in
 from relax_egraph.prove.tensors import Tensor
 
 
@@ -110,7 +110,7 @@ class Showing:
         if not isinstance(tree, Form) or tree.head != "const-scalar":
             return self.matching.right(tree)
         tensor = self.comparing.readers[0].of(self.matching.value(tree.items[1]))
-        number = tensor.at([variable(Index(f"i{k}", e)) for k, e in enumerate(tensor.extents)])
+        number = tensor.at([variable(a) for a in axes_of(tensor.extents)])
         if not all(isinstance(f, Applied) for f in factors_in(number)):
             raise NotProven(f"that {written(tree.items[1])} is one number does not follow")
         return number
@@ -178,7 +178,7 @@ class Showing:
         """Raise `NotProven` unless all elements of `value` are finite or NaN."""
         matching, comparing = self.matching, self.comparing
         tensor = comparing.written.of(value)
-        axes = [Index(f"i{k}", e) for k, e in enumerate(tensor.extents)]
+        axes = axes_of(tensor.extents)
         inside = [c for a in axes for c in (Nonnegative(a.extent - 1), Nonnegative(variable(a)))]
 
         def check(_: Tensor, a: Sum, __: Sum) -> None:

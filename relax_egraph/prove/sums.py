@@ -133,19 +133,24 @@ class Sum:
 
 NOTHING = Sum()
 _FRESH = count()
-_FRESH_NAME = re.compile(r"\bk\d+\b")
+_FRESH_NAME = re.compile(r"\bk@\d+\b")
 
 
 def fresh(extent: Polynomial) -> Index:
-    """A new variable of a sum."""
-    return Index(f"k{next(_FRESH)}", extent)
+    """A new variable of a sum; like those of `axes_of`, it has a name that no rule can write."""
+    return Index(f"k@{next(_FRESH)}", extent)
+
+
+def axes_of(extents: Iterable[Polynomial]) -> list[Index]:
+    """The variables of the axes of a tensor."""
+    return [Index(f"i@{k}", e) for k, e in enumerate(extents)]
 
 
 def numbered(text: str) -> str:
-    """A text with the numbers of `fresh` variables counted from 0, in the order of the text."""
+    """A text for readers: `fresh` variables are k0, k1 in the order of the text, axes i0, i1."""
     names = dict.fromkeys(_FRESH_NAME.findall(text))
     numbers = {name: f"k{n}" for n, name in enumerate(names)}
-    return _FRESH_NAME.sub(lambda found: numbers[found.group()], text)
+    return _FRESH_NAME.sub(lambda found: numbers[found.group()], text).replace("i@", "i")
 
 
 def number(value: Fraction | int) -> Sum:
