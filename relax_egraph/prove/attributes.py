@@ -101,9 +101,6 @@ _COUNTS: Mapping[tuple[str, str], int] = {
 }
 """Attributes that are any number, and the least one."""
 
-_SOME_DTYPES = ("float32", "float64", "int32", "bool")
-"""Dtypes of results of rank 2 and more: an element's formula has no rank in it."""
-
 _OF_ALL = frozenset({"sum", "mean", "max", "min", "prod", "variance", "std"})
 
 
@@ -125,11 +122,8 @@ def values_of(op: Op, attr: AttrParam, operands: Sequence[Any]) -> Sequence[Any]
         return known
     if op.name in ON_IMAGES and attr.name not in ("dtype", "out_dtype"):
         return (apply(f"any {attr.name}"),)
-    if op.name in ON_IMAGES:
-        return ("", "float32")
     if attr.name in ("dtype", "out_dtype"):
-        dtypes = DTYPES if rank < 2 else _SOME_DTYPES
-        return dtypes if attr.default is REQUIRED or not attr.optional else ("", *dtypes)
+        return DTYPES if attr.default is REQUIRED or not attr.optional else ("", *DTYPES)
     if (op.name, attr.name) in _LISTS:
         return _lists(op.name, rank)
     if attr.kind == "int" and (op.name, attr.name) in _COUNTS:

@@ -53,9 +53,9 @@ class Beside:
         return shape_of(tensors[0]) if tensors else self.expected
 
     def accepted(self, dtypes: Sequence[str]) -> Sequence[str]:
-        """The `dtypes` that the operator accepts; one stands for all beside an unknown function."""
+        """The `dtypes` that the operator accepts."""
         if self.op is None or self.op.name in ON_IMAGES:
-            return dtypes[:1]
+            return dtypes
         if self.alike is not None:
             return [dtype_of(self.known[0])] if self.alike.dtype and self.known else dtypes
         infos = [TensorStructInfo(None, d, -1) for d in dtypes]

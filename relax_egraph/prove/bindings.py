@@ -16,8 +16,9 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.prove import reals
 from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.choices import Choices, Impossible
-from relax_egraph.prove.effort import Pass
+from relax_egraph.prove.effort import Named, Pass, Seen
 from relax_egraph.prove.extents import Extents
+from relax_egraph.prove.layouts import may_be_one
 from relax_egraph.prove.nodes import (
     Leaf,
     Result,
@@ -82,6 +83,7 @@ class Bindings(ABC):
     waits: bool = False
     forms: dict[str, list[Value]] = field(default_factory=dict[str, list[Value]])
     most_axes: int = 0
+    named: set[Named] = field(default_factory=set[Named])
 
     @abstractmethod
     def value(self, tree: Tree) -> Any:
@@ -90,6 +92,23 @@ class Bindings(ABC):
     @abstractmethod
     def variable(self, name: str) -> Any:
         """The value of a variable; raises `Unbound`."""
+
+    @property
+    def seen(self) -> Seen:
+        """The dtypes of all instances of these facts."""
+        return self.search.seen.setdefault(tuple(self.facts), Seen())
+
+    def only(self, name: str, dtypes: Sequence[str]) -> Sequence[str]:
+        """Those of the `dtypes` of what has a name that are asked for."""
+        asked = self.search.only
+        return dtypes if asked is None or asked[0] != name else [d for d in dtypes if d in asked[1]]
+
+    def leave_out(self, name: str, dtype: str) -> bool:
+        """Whether what has a name is to have this dtype with few axes only."""
+        if self.search.only is not None:
+            return (name, dtype) in self.seen.had
+        self.seen.left_out.add((name, dtype))
+        return True
 
     def options(self, fact: Form) -> None:
         """Note which ranks and dtypes a fact leaves to an operand."""
@@ -172,6 +191,8 @@ class Bindings(ABC):
                 for x, y in zip(a, b, strict=True):
                     self.unify(x, y)
             case (bool(), _) | (_, bool()) | (str(), _) | (_, str()):
+                if a != b and may_be_one(a, b):
+                    raise IllFormed("whether two orders of axes are one is not known")
                 if a != b:
                     raise Impossible
             case (Sum(), _) | (_, Sum()) | (float(), _) | (_, float()):
@@ -183,8 +204,11 @@ class Bindings(ABC):
                 self.same_value(a, b)
             case _ if isinstance(a, Sum) or isinstance(b, Sum):
                 raise IllFormed("a number is compared with an extent")
+            case PrimValue(), PrimValue():
+                self.unify(a.dtype, b.dtype)
+                self.unify(a.value, b.value)
             case (PrimValue(), _) | (_, PrimValue()) | (None, _) | (_, None):
-                if a != b:
+                if a is not b:
                     raise Impossible
             case _:
                 self.extents.equate(a, b)

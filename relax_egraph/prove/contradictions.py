@@ -10,6 +10,7 @@ from typing import Any
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import TensorStructInfo
+from relax_egraph.prove.layouts import AnyOrder
 from relax_egraph.prove.nodes import Value, dtype_of, shape_of
 from relax_egraph.verify.instances.primitives import PRIMITIVES, Fails, compute
 from relax_egraph.verify.instances.query import literal_of
@@ -82,7 +83,7 @@ def _is_plain(x: Any) -> bool:
     if isinstance(x, tuple):
         items: tuple[Any, ...] = x
         return all(map(_is_plain, items))
-    return isinstance(x, bool | int | str)
+    return isinstance(x, bool | int | str) and not isinstance(x, AnyOrder)
 
 
 def _differ(a: Any, b: Any) -> bool:

@@ -1,7 +1,7 @@
 """A bound on the work of one proof, counted in steps, so that a verdict depends on no clock."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 
@@ -38,17 +38,42 @@ PROBE = 1000
 """The steps of a pass that is expected to need more than it has."""
 
 
+Named: TypeAlias = tuple[str, str]
+"""A dtype of what has a name: an operand, or an attribute."""
+
+
+@dataclass
+class Seen:
+    """The dtypes that have few axes: those left out of more axes, and those of an instance."""
+
+    left_out: set[Named] = field(default_factory=set[Named])
+    had: set[Named] = field(default_factory=set[Named])
+
+    @property
+    def missing(self) -> Mapping[str, Set[str]]:
+        """Those that were left out, and are in no instance of few axes, by name."""
+        missing: dict[str, set[str]] = {}
+        for name, dtype in sorted(self.left_out - self.had):
+            missing.setdefault(name, set()).add(dtype)
+        return missing
+
+
 @dataclass
 class Pass:
     """A pass over the instances with operands of up to so many `ranks`, and of one `above` a rank.
 
-    The passes before it had the others.  It `is_empty` if there is none.
+    The passes before it had the others.  It `is_empty` if there is none.  The dtypes of all passes
+    are `seen`, by the facts of instances.  It may be asked for those `only` in which what has a
+    name has one of some dtypes, which may take its `steps` once more.
     """
 
     ranks: int
     effort: Effort
     above: int = -1
+    steps: int = 0
     is_empty: bool = False
+    seen: dict[Hashable, Seen] = field(default_factory=dict[Hashable, Seen])
+    only: tuple[str, Set[str]] | None = None
 
 
 def passes(schedule: Schedule, least: int) -> Iterator[Pass]:
@@ -59,11 +84,12 @@ def passes(schedule: Schedule, least: int) -> Iterator[Pass]:
     Operands may have `least` axes, whatever the pass, as those of a rule about images.
     """
     most, spent, growth = -1, 0, 2.0
+    seen: dict[Hashable, Seen] = {}
     for ranks, most_steps in schedule:
         if max(ranks, least) == most:
             continue
         steps = most_steps if spent * growth <= most_steps else min(PROBE, most_steps)
-        one = Pass(max(ranks, least), Effort(steps), most)
+        one = Pass(max(ranks, least), Effort(steps), most, steps, seen=seen)
         most = one.ranks
         yield one
         taken = steps - one.effort.left

@@ -105,7 +105,7 @@ class Extents:
             self.solve(str(b), dims.mul(a, self.symbol(f"{b}_q")))
         if isinstance(a, int) and isinstance(b, int):
             raise Impossible
-        factor = dims.symbol("_times".join(sorted(dims.symbols(a) | dims.symbols(b))) + "_q")
+        factor = dims.symbol(f"({dims.text(b)})/({dims.text(a)})")
         self.note(Zero(of_dim(dims.sub(b, dims.mul(a, factor)))))
 
     def note(self, c: Condition) -> None:

@@ -14,13 +14,14 @@ from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.rule import Direction, Row, Statement
 from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
-from relax_egraph.prove.choices import Choices, runs
+from relax_egraph.prove.choices import Choices
 from relax_egraph.prove.comparison import Comparing, NotProven
 from relax_egraph.prove.effort import Pass, TooSlow, passes
 from relax_egraph.prove.instances import (
     NONE,
     UNFORESEEN,
     dtypes_of,
+    every_run,
     general,
     inlined,
     rank_of_images,
@@ -143,7 +144,7 @@ def _forms(
         comparing.record()
         return True
 
-    return sum(filter(None, runs(run)))
+    return sum(filter(None, every_run(run, way.facts, terms, one)))
 
 
 def _any(showing: Showing, goals: Sequence[Sequence[Tree]], columns: Mapping[str, Tree]) -> None:

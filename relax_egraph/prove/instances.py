@@ -1,16 +1,18 @@
 """The general instances of a rule, and of what its terms equate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, written
 from relax_egraph.egraph.rulebook.rule import Direction
+from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped, SaturationError
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.prove.choices import Choices, Impossible
+from relax_egraph.prove.choices import Choices, Impossible, runs
 from relax_egraph.prove.comparison import NotProven
-from relax_egraph.prove.effort import Pass
+from relax_egraph.prove.effort import Effort, Pass, Seen
 from relax_egraph.prove.extents import Again, Extents
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
@@ -29,6 +31,26 @@ UNFORESEEN = (
 
 MOST_SOLVED = 60
 """The most extents of one instance that are solved for."""
+
+
+def every_run(
+    function: Callable[[Choices], T], facts: Sequence[Tree], terms: Iterable[Tree], one: Pass
+) -> Iterator[T | None]:
+    """The results of `function` for all choices; first without dtypes of which few axes will do.
+
+    An element's formula has no rank in it: such dtypes have more axes only where no instance of few
+    axes has them, and if the rule looks at dtypes; else those of 32 bits stand for them.
+    """
+    yield from runs(function)
+    if not any(map(_looks_at_dtypes, (*facts, *terms))):
+        return
+    seen, effort = one.seen.setdefault(tuple(facts), Seen()), one.effort
+    for asked in seen.missing.items():
+        one.only, one.effort = asked, Effort(one.steps)
+        try:
+            yield from runs(function)
+        finally:
+            one.only, one.effort = None, effort
 
 
 def general(
@@ -62,8 +84,27 @@ def general(
         else:
             if matching.most_axes <= one.above:
                 raise Impossible
+            if one.only is None:
+                matching.seen.had |= matching.named
+            elif matching.named.isdisjoint((one.only[0], d) for d in one.only[1]):
+                raise Impossible
             return made
     raise NotProven("its extents depend on each other")
+
+
+@lru_cache(1 << 12)
+def _looks_at_dtypes(tree: Tree) -> bool:
+    """Whether a term is of a certain dtype, or depends on one by more than its operator."""
+    if isinstance(tree, Atom):
+        return False
+    name = tree.head.removeprefix("R.")
+    attrs = operators()[name].op.attrs if tree.head.startswith("R.") and name in operators() else ()
+    said = zip(reversed(attrs), reversed(tree.items), strict=False)
+    of_dtype = any(a.name in ("dtype", "out_dtype") and written(t) != '""' for a, t in said)
+    return tree.head in _OF_DTYPES or of_dtype or any(map(_looks_at_dtypes, tree.items[1:]))
+
+
+_OF_DTYPES = frozenset(("dtype-of", "dtype-holds", "const-scalar", "is-number"))
 
 
 def equations_of(direction: Direction) -> list[tuple[Tree, Tree]]:
@@ -127,7 +168,7 @@ _MOVES = frozenset(
     for name in (
         *("permute_dims", "reshape", "broadcast_to", "concat", "stack", "split", "strided_slice"),
         *("flip", "expand_dims", "squeeze", "flatten", "nn.batch_flatten", "tile", "repeat"),
-        *("tuple_get", "nn.pad"),
+        *("tuple_get", "nn.pad", "dist.shard", "dist.replicate"),
     )
 )
 """Operators that move elements of any dtype alike."""

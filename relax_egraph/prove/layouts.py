@@ -17,7 +17,26 @@ from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
 
 ANY = "any order"
-"""An order of axes that is none of those that functions of rules know."""
+"""Stands, among the values of an attribute, for orders that no function of rules knows."""
+
+
+class AnyOrder(str):
+    """An order of axes that an attribute may say, other than all `others`."""
+
+    others: frozenset[str]
+
+    @classmethod
+    def of(cls, name: str, others: Sequence[str]) -> "AnyOrder":
+        """The order that an attribute says, by the `name` of the attribute."""
+        order = cls(f"{ANY} {name}")
+        order.others = frozenset(others)
+        return order
+
+
+def may_be_one(a: Any, b: Any) -> bool:
+    """Whether two different texts may be one order of axes."""
+    pairs = (a, b), (b, a)
+    return any(isinstance(x, AnyOrder) and y not in x.others for x, y in pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +92,7 @@ def orders(op: Op, attr: AttrParam) -> Sequence[str] | None:
 
 def order_of(letters: str, layout: str) -> tuple[int, ...] | None:
     """The axis of each letter in a layout; ``None`` for any order, which stays as it is."""
-    return None if layout == ANY else tuple(map(layout.index, letters))
+    return None if isinstance(layout, AnyOrder) else tuple(map(layout.index, letters))
 
 
 @dataclass(frozen=True)
@@ -95,12 +114,12 @@ def application(op: Op, attrs: Mapping[str, Any]) -> OnImage:
     data = attrs[layouts.data]
     out = attrs.get(layouts.out) or data
     others = ",".join(f"{k}={key_of(v)}" for k, v in attrs.items() if k not in names)
-    unknown = [x for x in (data, out, kernel) if x == ANY]
+    unknown = [x if isinstance(x, AnyOrder) else "" for x in (data, out, kernel)]
     return OnImage(
         order_of(letters, data),
         order_of(_FIRST_KERNEL[letters], kernel) if kernel else None,
         order_of(letters, out),
-        f"{op.name} {others} {unknown and (data == ANY, out == ANY, kernel == ANY)}",
+        f"{op.name} {others} {unknown}",
     )
 
 

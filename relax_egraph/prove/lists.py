@@ -66,7 +66,7 @@ class Lists(Operands, ABC):
                 if not isinstance(b, Form) or b.head != "vec-get" or text_of(b.items[1]) != name:
                     continue
                 if isinstance(a, Atom) and self.place(b.items[2]) == place:
-                    self.like(f"{name}#{place}", a.text)
+                    self.like(_of_list(name, place), a.text)
                 made = is_term(a) or (
                     isinstance(a, Atom)
                     and a.text in self.defined
@@ -74,7 +74,7 @@ class Lists(Operands, ABC):
                 )
                 if made and self.place(b.items[2]) == place:
                     return a
-        return Atom(f"{name}#{place}", 0)
+        return Atom(_of_list(name, place), 0)
 
     def like(self, name: str, other: str) -> None:
         """Note of one name of an operand what is known of the other."""
@@ -112,6 +112,11 @@ class Lists(Operands, ABC):
             if isinstance(fact, Form) and fact.head in _COMPARISONS and set(names) == {axis.text}:
                 self.compared(fact.head, *map(self.value, fact.items[1:]))
         return True
+
+
+def _of_list(name: str, place: int) -> str:
+    """The name of a tensor in a list; a variable of a rule has no space in its name."""
+    return f"{name} #{place}"
 
 
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "!="))

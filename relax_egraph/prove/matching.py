@@ -7,18 +7,19 @@ there are finitely many.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import permutations
 
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove import reals, sums
-from relax_egraph.prove.attributes import Open, values_of
+from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound, forms_of, with_lists
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.contradictions import is_false
 from relax_egraph.prove.nodes import Value, dtype_of
+from relax_egraph.prove.primitives import contains
 from relax_egraph.prove.terms import OF_TENSORS, Terms
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import BUILT
@@ -90,7 +91,11 @@ class Matching(Terms):
                 raise IllFormed("an alternative among premises")
             case head if head in ("<", "<=", ">", ">=", "!="):
                 self.compared(head, *self.several(fact.items[1:]))
-            case "vec-not-contains" | "vec-contains" | "not" | "and":
+            case "vec-not-contains" | "vec-contains":
+                found = contains(*self.several(fact.items[1:]))
+                if found is not None and found != (fact.head == "vec-contains"):
+                    raise Impossible
+            case "not" | "and":
                 if self.value(fact) is not True:
                     raise Impossible
             case head:
@@ -148,11 +153,23 @@ class Matching(Terms):
                     if form.head in _OF_TENSORS and self.is_open(item):
                         self.operand(item)
                         return
-        self.guess_attribute((*facts, *self.made))
+        if not self.guess_attribute(facts) and not self.guess_permutation(facts):
+            raise Open("what its premises leave open is nowhere an attribute")
 
-    def guess_attribute(self, trees: Sequence[Tree]) -> None:
-        """Choose an attribute of an operator whose operands are known."""
-        for form in (f for tree in trees for f in forms_of(tree)):
+    def guess_permutation(self, facts: Sequence[Tree]) -> bool:
+        """Choose a vector of which a function has a value only if it is a permutation."""
+        for form in (f for fact in facts for f in forms_of(fact) if f.head == "inverse-of"):
+            (item,) = form.items[1:]
+            if isinstance(item, Atom) and self.is_open(item):
+                ranks = range(self.search.ranks + 1)
+                every = [p for rank in ranks for p in permutations(range(rank))]
+                self.bind(item.text, self.choices.of(f"permutation {item.text}", every))
+                return True
+        return False
+
+    def guess_attribute(self, facts: Sequence[Tree]) -> bool:
+        """Choose an attribute of an operator whose operands are known, if there is one."""
+        for form in (f for fact in facts for f in forms_of(fact)):
             if not form.head.startswith("R.") or form.head[2:] not in operators():
                 continue
             op = operators()[form.head[2:]].op
@@ -160,9 +177,9 @@ class Matching(Terms):
             for attr, item in zip(op.attrs, form.items[1 + count :], strict=False):
                 if self.is_open(item):
                     operands = [self.operand(o) for o in form.items[1 : 1 + count]]
-                    self.open(item, partial(values_of, op, attr, operands))
-                    return
-        raise Open("what its premises leave open is nowhere an attribute")
+                    self.attribute(op, attr, item, operands)
+                    return True
+        return False
 
 
 _OF_TENSORS = OF_TENSORS | {"is-float", "is-number"}

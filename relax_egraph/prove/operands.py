@@ -7,17 +7,18 @@ from functools import lru_cache
 from typing import Any
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.ir.op import Op
+from relax_egraph.ir.op import AttrParam, Op
 from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo
 from relax_egraph.prove import reals, sums
 from relax_egraph.prove.algebra import is_value_of
+from relax_egraph.prove.attributes import values_of
 from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.bindings import Bindings, Unbound, forms_of, lists_in, text_of
 from relax_egraph.prove.choices import Impossible
-from relax_egraph.prove.layouts import ANY, ON_IMAGES
+from relax_egraph.prove.layouts import ANY, ON_IMAGES, AnyOrder
 from relax_egraph.prove.nodes import (
     Leaf,
     Uniform,
@@ -28,7 +29,10 @@ from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.typing import tensor_info
 
 NARROW = frozenset(("int8", "int16", "int64", "uint8", "uint16", "uint64"))
-"""Dtypes that are tried with ranks 0 and 1: an element's formula has no rank in it."""
+"""Dtypes of operands that are tried with ranks 0 and 1, where an instance has these."""
+
+RARE = NARROW | {"uint32", "float16", "bfloat16"}
+"""The same of results of operators that convert."""
 
 
 @dataclass
@@ -105,15 +109,17 @@ class Operands(Bindings, ABC):
         like = like if like is not None else self.stated_shape(name)
         if beside is not None:
             dtypes = beside.accepted(dtypes)
-        dtype = self.choices.of(f"dtype of {name}", dtypes)
+        dtype = self.choices.of(f"dtype of {name}", self.only(name, dtypes))
+        self.named.add((name, dtype))
         if like is not None:
             shape = like if len(like) in ranks else self.choices.of("no rank", ())
         else:
+            ranks = ranks if beside is None else beside.of_rank(ranks)
+            few = [r for r in ranks if r <= 1] or list(ranks)[:1]
             narrow = dtype in NARROW and len(self.dtypes) < len(DTYPES)
-            least = [r for r in ranks if r <= 1 or not narrow] or list(ranks)[:1]
-            if beside is not None:
-                least = beside.of_rank(least)
-            rank = self.rank(f"rank of {name} of {dtype}", least)
+            if narrow and len(few) < len(ranks) and self.leave_out(name, dtype):
+                ranks = few
+            rank = self.rank(f"rank of {name} of {dtype}", ranks)
             shape = tuple(self.extents.symbol(f"{identifier(name)}_{k}") for k in range(rank))
         self.most_axes = max(self.most_axes, len(shape))
         info = TensorStructInfo(ShapeExpr(shape), dtype, len(shape))
@@ -138,6 +144,22 @@ class Operands(Bindings, ABC):
             case _:
                 return False
 
+    def attribute(self, op: Op, attr: AttrParam, item: Tree, operands: Sequence[Any]) -> Any:
+        """The value of an attribute, or each that it may have."""
+        of_image = op.name in ON_IMAGES and attr.name in ("dtype", "out_dtype")
+        if of_image and isinstance(item, Atom) and self.is_of_images(item.text):
+            return self.open(item, lambda: ("", "float32"))  # one stands for all
+        return self.open(item, lambda: values_of(op, attr, operands))
+
+    def is_of_images(self, name: str) -> bool:
+        """Whether nothing but operators on images has a variable."""
+        trees = (*self.facts, *self.made)
+        of_images = (
+            f for t in trees for f in forms_of(t) if f.head.removeprefix("R.") in ON_IMAGES
+        )
+        uses = sum(isinstance(i, Atom) and i.text == name for f in of_images for i in f.items)
+        return uses == sum(a.text == name for t in trees for a in atoms(t))
+
     def open(self, item: Tree, options: Any) -> Any:
         """The value of an attribute, or each of `options` if it is a variable without one."""
         try:
@@ -157,8 +179,21 @@ class Operands(Bindings, ABC):
     def chosen(self, item: Tree, options: Sequence[Any]) -> Any:
         """One of `options`, whose symbols are those of this attribute only."""
         text = f"{text_of(item)} {item.start}"
+        if set(DTYPES) <= {o for o in options if isinstance(o, str)}:
+            return self.chosen_dtype(text, options)
         value = self.choices.of(f"attribute {text}", options)
+        if value == ANY:
+            return AnyOrder.of(text, options)
         return self.extents.of(with_symbols_of(identifier(text), value))
+
+    def chosen_dtype(self, name: str, dtypes: Sequence[str]) -> str:
+        """A dtype that an attribute says."""
+        dtypes = self.only(name, dtypes)
+        if self.most_axes > 1:
+            dtypes = [d for d in dtypes if d not in RARE or not self.leave_out(name, d)]
+        dtype = self.choices.of(f"attribute {name}", dtypes)
+        self.named.add((name, dtype))
+        return dtype
 
     def is_inspected(self, name: str) -> bool:
         """Whether a fact looks at the order of axes that a variable says, or computes it."""

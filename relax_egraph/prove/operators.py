@@ -59,7 +59,8 @@ def _by_loops(reader: Reader, op: Op, operands: Sequence[Any], attrs: Mapping[st
             return made
         if isinstance(value, tuple) and value and isinstance(value[0], Tensor):
             return tuple(map(placeholder, value))
-        return getattr(value, "value", value)
+        value = getattr(value, "value", value)
+        return reader.numbers.constant(value) if isinstance(value, float) else value
 
     present = list(operands)
     while present and present[-1] is None:
@@ -84,7 +85,7 @@ def plain(reader: Reader, attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(reader: Reader, value: Sum) -> float:
     known = as_float(value)
-    return reader.stand_in(value) if known is None else float(known)
+    return reader.numbers.of(value) if known is None else reader.numbers.constant(float(known))
 
 
 def _number(value: Any) -> Sum:

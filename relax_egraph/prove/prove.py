@@ -7,7 +7,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.rule import Direction, Rule
 from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
-from relax_egraph.prove.choices import Choices, runs
+from relax_egraph.prove.choices import Choices
 from relax_egraph.prove.comparison import Comparing, NotProven
 from relax_egraph.prove.effort import PASSES, Pass, TooSlow, passes
 from relax_egraph.prove.induction import shown
@@ -16,6 +16,7 @@ from relax_egraph.prove.instances import (
     UNFORESEEN,
     dtypes_of,
     equations_of,
+    every_run,
     general,
     rank_of_images,
 )
@@ -157,5 +158,5 @@ def _prove_way(
         operands = (v for v in matching.values.values() if isinstance(v, Leaf))
         counts.ranks |= {len(shape_of(v)) for v in operands}
 
-    for _ in runs(run):
+    for _ in every_run(run, way.facts, (t for pair in pairs for t in pair), one):
         pass

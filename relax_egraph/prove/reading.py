@@ -4,7 +4,6 @@ The solver decides what depends on indices; where it does not, `Undecided` asks 
 What elements decide stays a choice between two values.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -22,6 +21,7 @@ from relax_egraph.prove.conditions import (
 from relax_egraph.prove.digits import Indices, extreme, quotient, remainder
 from relax_egraph.prove.polynomial import Index, Polynomial, of_dim
 from relax_egraph.prove.solver import Solver
+from relax_egraph.prove.stand_ins import StandIns
 from relax_egraph.prove.sums import (
     Factor,
     Folded,
@@ -71,24 +71,14 @@ class NotExpressible(Exception):
 class Reader:
     """Reads elements under what `solver` assumes, as terms of an `algebra`.
 
-    `numbers` are the values of symbolic constants, by the floats that stand for them; `positive`
-    are the texts of those that are known to be positive.
+    `numbers` are symbolic constants, `positive` the texts of those that are known to be positive.
     """
 
     def __init__(self, solver: Solver, algebra: Algebra) -> None:
         self.solver = solver
         self.algebra = algebra
-        self.numbers: dict[float, Sum] = {}
+        self.numbers = StandIns()
         self.positive: frozenset[str] = frozenset()
-
-    def stand_in(self, value: Sum) -> float:
-        """A float that stands for a symbolic number in the definition of an operator."""
-        for known, other in self.numbers.items():
-            if other.key == value.key:
-                return known
-        made = _stand_in(len(self.numbers))
-        self.numbers[made] = value
-        return made
 
     def tensor(self, t: TeTensor, operands: Mapping[TeTensor, Tensor]) -> Tensor:
         """The tensor of an expression over placeholders, which stand for `operands`."""
@@ -215,7 +205,7 @@ class _Reading:
             case _ if self.is_index(e):
                 return counted(self.index(e))
             case Imm(value, dtype):
-                known = self.reader.numbers.get(float(value))
+                known = self.reader.numbers.known.get(float(value))
                 if known is not None:
                     return known
                 return functions.real(float(value)) if is_float(dtype) else number(int(value))
@@ -303,11 +293,6 @@ class _Reading:
                 return COMPARISONS[kind](self.index(a), self.index(b))
             case _:
                 raise NotExpressible(type(e).__name__)
-
-
-def _stand_in(count: int) -> float:
-    """A float that no definition has, exact in all dtypes of 32 and 64 bits."""
-    return math.ldexp(1 + (2 * count + 1) / 8192, 77)
 
 
 _IDENTICAL = frozenset({"+", "*", "min", "max"})

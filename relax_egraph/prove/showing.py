@@ -14,6 +14,7 @@ from relax_egraph.prove.comparison import MOST_CASES, Comparing, NotProven
 from relax_egraph.prove.conditions import COMPARISONS, Nonnegative, Zero
 from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.extents import Again
+from relax_egraph.prove.layouts import AnyOrder
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Value
 from relax_egraph.prove.polynomial import of_dim, variable
@@ -152,7 +153,8 @@ class Showing:
                 known = known or finite.is_number(other, self.matching.numbers)
             self.holds(known, fact)
         elif any(isinstance(x, str | bool | tuple) for x in (a, b)):
-            self.holds(head == "!=" and isinstance(a, str) and isinstance(b, str) and a != b, fact)
+            texts = all(isinstance(x, str) and not isinstance(x, AnyOrder) for x in (a, b))
+            self.holds(head == "!=" and texts and a != b, fact)
         else:
             self.comparing.require(written(fact), COMPARISONS[head](of_dim(a), of_dim(b)))
 

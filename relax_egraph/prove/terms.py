@@ -5,21 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from relax_egraph.egraph.encoding.attributes import meant
-from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
-from relax_egraph.prove import functions, reals, sums
+from relax_egraph.prove import functions, primitives, reals, sums
 from relax_egraph.prove.algebra import is_value_of
-from relax_egraph.prove.attributes import Open, values_of
+from relax_egraph.prove.attributes import values_of
 from relax_egraph.prove.beside import UNMADE, Beside, application, refuses
 from relax_egraph.prove.bindings import Function, Unbound, text_of
 from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.lists import Lists
-from relax_egraph.prove.meanings import BLIND, MEANINGS
+from relax_egraph.prove.meanings import MEANINGS
 from relax_egraph.prove.nodes import (
     Mapped,
     Part,
@@ -32,7 +31,7 @@ from relax_egraph.prove.nodes import (
 )
 from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.typing import IllFormed, tensor_info
-from relax_egraph.verify.instances.primitives import Fails, compute, computes
+from relax_egraph.verify.instances.primitives import Fails, computes
 from relax_egraph.verify.instances.query import literal_of
 
 
@@ -82,6 +81,8 @@ class Terms(Lists):
                 return self.unknown_number(f"the number of {key_of(value)}")
             case "low-of" | "high-of" | "magnitude-of":
                 return self.bound(tree.head, self.operand(tree.items[1]))
+            case "DimSym":
+                return self.dim_of_text(tree)
             case "vec-length" if text_of(tree.items[1]) in self.lengths:
                 return self.lengths[text_of(tree.items[1])]
             case "unary" | "binary" | "ternary":
@@ -244,7 +245,7 @@ class Terms(Lists):
                 except Unbound:
                     continue
             else:
-                chosen = self.open(item, lambda attr=attr: values_of(op, attr, operands))
+                chosen = self.attribute(op, attr, item, operands)
             attrs[attr.name] = meant(attr, chosen)
 
     def result(self, op: Op, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Value:
@@ -270,18 +271,22 @@ class Terms(Lists):
         """A primitive or a function of rules."""
         if any(isinstance(a, Sum) for a in args):
             return reals.computed(head, args)
-        if head == "count-matches":
-            return args[0].count(args[1])
         if head in MEANINGS:
             return MEANINGS[head](self.questions(text, args), self.extents, *args)
         if head == "vec-get" and (args[0] is None or dims.prove_ge(args[1], len(args[0]))):
             raise self.without_value(f"{text} is behind the vector's end")
-        if head in FUNCTIONS and head not in BLIND and is_symbolic(args):
-            raise Open(f"the function {head} of symbolic extents")
         try:
-            return compute(head, args)
+            return primitives.computed(head, args)
         except Fails:
             raise self.without_value(f"{text} has no value") from None
+
+    def dim_of_text(self, tree: Form) -> Any:
+        """The dimension that a text says: its symbols are none of those of the instance."""
+        match tree.items[1]:
+            case Form(items=(Atom(text="to-string"), number)):
+                return self.value(number)
+            case text:
+                return self.extents.of(primitives.computed("DimSym", (self.value(text),)))
 
     def without_value(self, reason: str) -> Exception:
         """What is raised of a term without a value: no instance has it, unless the rule makes it.
@@ -316,9 +321,3 @@ _FOLDS: Mapping[str, tuple[str, ...]] = {
 }
 
 _ANY_ELEMENTWISE = operators()["add"].op
-
-
-def is_symbolic(args: Sequence[Any]) -> bool:
-    """Whether an argument is a symbol, or has one in it."""
-    items = [x for a in args for x in (a if isinstance(a, tuple) else (a,))]
-    return any(not isinstance(x, int | str | float) for x in items)

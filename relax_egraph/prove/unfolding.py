@@ -2,7 +2,8 @@
 
 A relation holds only where some rule deduced it: a rule that reads it is proven for each of them,
 or for the stated meaning of the relation, which `induction` shows for each of them.  Facts that
-only steer the engine are left out, which assumes less.
+only steer the engine are left out, which assumes less.  Names that are made here have a space in
+them, which no variable of a rule has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -137,7 +138,7 @@ def _with_names(facts: tuple[Tree, ...]) -> tuple[Tree, ...]:
     def named(tree: Tree) -> Tree:
         if isinstance(tree, Form):
             return replace(tree, items=tuple(map(named, tree.items)))
-        return replace(tree, text=f"any-{next(numbers)}") if _is_any(tree) else tree
+        return replace(tree, text=f"any {next(numbers)}") if _is_any(tree) else tree
 
     return tuple(map(named, facts))
 
@@ -147,18 +148,18 @@ def _stated(
 ) -> Iterator[tuple[str, Sequence[Tree]]]:
     """The facts of each way in which a meaning says that a row holds, under no rule's name."""
     *columns, last = (
-        Atom(f"{prefix}column-{k}", 0) if _is_any(a) else a for k, a in enumerate((*args, value))
+        Atom(f"{prefix} column {k}", 0) if _is_any(a) else a for k, a in enumerate((*args, value))
     )
     names = meaning.named([c for c in columns if c is not None], last)
     numbers = [  # each is the number of some tensor
-        form_of("=", c, form_of("const-scalar", f"{prefix}number-{k}"))
+        form_of("=", c, form_of("const-scalar", f"{prefix} number {k}"))
         for k, (c, sort) in enumerate(zip((*columns, last), sorts, strict=True))
         if sort == "f64" and isinstance(c, Atom) and not is_literal(c.text)
     ]
     if names is None:
         raise Recursive(f"a value of {meaning.row.head} is not taken apart as its meaning is")
     for number, facts in enumerate(meaning.ways):
-        yield "", [*(renamed(f, f"{prefix}{number}.", names) for f in facts), *numbers]
+        yield "", [*(renamed(f, f"{prefix}{number} ", names) for f in facts), *numbers]
 
 
 def _deduced(
@@ -166,7 +167,7 @@ def _deduced(
 ) -> Iterator[tuple[str, Sequence[Tree]]]:
     """The facts of each rule that deduces a row, by the name of the rule."""
     for number, (maker, row) in enumerate(makers):
-        inner = f"{prefix}{number}."
+        inner = f"{prefix}{number} "
         joined = _joined(maker, row, args, value, inner)
         if joined is not None:
             equations, names = joined

@@ -33,6 +33,7 @@ FAILS = {
     "reads-part": "part-anywhere",
     "reads-either": "either-square",
     "reads-thing": "thing-of is no relation",
+    "reads-without-units": "without-units-negative",
 }
 """By rule what of the meaning that it assumes is not shown."""
 

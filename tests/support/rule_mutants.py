@@ -13,6 +13,7 @@ from relax_egraph.egraph.rulebook.forms import (
     Form,
     Tree,
     is_literal,
+    premises_in,
     premises_of,
     written,
 )
@@ -25,7 +26,7 @@ from relax_egraph.verify.instances.query import Literal as Written
 from relax_egraph.verify.instances.query import literal_of
 from relax_egraph.verify.verdict import Verdict
 
-Kind: TypeAlias = Literal["premise dropped", "premise loosened", "result changed"]
+Kind: TypeAlias = Literal["premise dropped", "premise loosened", "result changed", "parted"]
 
 _SIBLINGS = (
     *(("R.add", "R.subtract"), ("R.multiply", "R.divide"), ("R.maximum", "R.minimum")),
@@ -47,6 +48,9 @@ _COMMUTES = (
 )
 
 _BOOK = RuleBook.default(fast_math=True, bounded=True)
+
+_PATTERN = 1
+"""The part of each kind of rule that it matches."""
 
 _RESULT = 2
 """The part of each kind of rule that it creates."""
@@ -105,6 +109,25 @@ def mutants_of(rule: Rule) -> Iterator[Mutant]:
         if text not in seen:
             seen.add(text)
             yield Mutant(rule, kind, change, changed)
+
+
+def parted(rule: Rule) -> Iterator[Mutant]:
+    """`rule` with another variable at one place where its pattern or a premise has one again."""
+    form = rule.form
+    premises = premises_in(form)
+    conditions = [] if form.head == "rule" or premises is None else [form.items.index(premises)]
+    for part in (_PATTERN, *conditions):
+        for change, other in everywhere(form.items[part], _another):
+            yield Mutant(rule, "parted", change, with_item(form, part, other))
+
+
+def _another(tree: Tree) -> Iterator["_Change"]:
+    if isinstance(tree, Form):
+        for at, item in enumerate(tree.items):
+            is_name = isinstance(item, Atom) and not is_literal(item.text) and item.text != "_"
+            if is_name and (at or not tree.head):
+                other = with_item(tree, at, Atom("another", item.start))
+                yield f"{written(other)} for {written(tree)}", other
 
 
 _Change: TypeAlias = tuple[str, Tree]

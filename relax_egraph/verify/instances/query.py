@@ -80,9 +80,9 @@ class Query:
         self.applies.append(Apply(tree.head, args, None, tree))
 
     def variable(self) -> str:
-        """A fresh variable."""
+        """A fresh variable; no variable of a rule has a space in its name."""
         self.fresh += 1
-        return f"_{self.fresh}"
+        return f"_ {self.fresh}"
 
 
 def literal_of(text: str) -> Literal | None:

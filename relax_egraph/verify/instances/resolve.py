@@ -55,8 +55,8 @@ class _Resolving:
         }
         _refuse_cycles(producers, elements)
         tensors = [v for v, s in self.sorts.items() if s in VALUES and bake(v) == v]
-        shapes = {t: bake(f"{t}.shape") for t in tensors}
-        dtypes = {t: bake(f"{t}.dtype") for t in tensors}
+        shapes = {t: bake(self.of(t, "shape")) for t in tensors}
+        dtypes = {t: bake(self.of(t, "dtype")) for t in tensors}
         for variables, sort in ((shapes, "Shape"), (dtypes, "String")):
             for variable in variables.values():
                 self.sorted(variable, sort)
@@ -133,7 +133,7 @@ class _Resolving:
             count = known[0] if known else self.random.randint(least, max(least, 3))
             if count < least:
                 raise Contradiction(f"{count} tensors have no number {least - 1}")
-            names = tuple(f"{variable}[{k}]" for k in range(count))
+            names = tuple(f"{variable} #{k}" for k in range(count))
             self.elements[variable] = names
             for name in names:
                 self.sorts[name] = "Tensor"
@@ -199,7 +199,7 @@ class _Resolving:
 
     def of(self, tensor: Arg, what: str) -> str:
         """The variable for the shape or dtype of `tensor`."""
-        return f"{self.same.find(tensor)}.{what}"
+        return f"{self.same.find(tensor)} {what}"
 
     def node(self, apply: Apply) -> Application:
         traits = operators().get(apply.head[2:])
