@@ -13,6 +13,7 @@ from relax_egraph.egraph.rulebook.forms import (
     Source,
     Tree,
     applied,
+    atoms,
     forms_in,
     matched_in,
     premises_of,
@@ -23,6 +24,7 @@ from relax_egraph.egraph.rulebook.forms import (
 )
 from relax_egraph.egraph.rulebook.guards import GUARD_NAMES, is_guard
 from relax_egraph.egraph.rulebook.hidden import check_action, check_hidden
+from relax_egraph.egraph.rulebook.rule import ROOT
 from relax_egraph.egraph.rulebook.scope import DEMAND, ENGINE_RULESETS, Scope, check_own, near
 from relax_egraph.errors import RuleError
 from relax_egraph.rules import FAMILIES
@@ -129,6 +131,9 @@ class _RuleCheck:
             known = near(ruleset.text, self.scope.rulesets)
             note = " ".join(filter(None, (known, f"(ruleset {ruleset.text}) above declares it")))
             raise self.error(ruleset, f"unknown ruleset {ruleset.text}", note)
+        if taken := next((a for a in atoms(form) if a.text == ROOT), None):
+            note = "where the engine reads a rewrite as a rule, that is its whole left side"
+            raise self.error(taken, f"no variable is named {ROOT}", note)
         text = name.text.strip('"') if name else ""
         if name:
             check_own(name, self.source)
