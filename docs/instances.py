@@ -22,7 +22,7 @@ from relax_egraph.verify.group import Group
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.primitives import Fails
 from relax_egraph.verify.instances.problem import VALUES
-from relax_egraph.verify.instances.query import Arg, Literal
+from relax_egraph.verify.instances.query import Arg, Literal, spelled
 
 _ROUNDS, _ATTEMPTS, _PLAINEST = 4, 24, 4
 """Rounds, instances that are drawn in each, and those of them that are tried first."""
@@ -155,7 +155,7 @@ class _Expressions:
 
     def _leaf(self, variable: str) -> Var:
         if variable not in self.leaves:
-            name = (self.names.get(variable) or variable.rpartition(".")[2]).replace("-", "_")
+            name = (self.names.get(variable) or spelled(variable)).replace("-", "_")
             taken = {leaf.name for leaf in self.leaves.values()}
             free = (f"{name}{number}" for number in range(1, len(taken) + 2))
             unique = name if name not in taken else next(n for n in free if n not in taken)

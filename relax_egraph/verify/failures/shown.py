@@ -8,6 +8,7 @@ from relax_egraph.ir import dims
 from relax_egraph.ir.struct_info import shape_text, tensor
 from relax_egraph.verify.instances.draw import Instance
 from relax_egraph.verify.instances.problem import VALUES
+from relax_egraph.verify.instances.query import spelled
 from relax_egraph.verify.values.classes import Difference
 from relax_egraph.verify.values.inputs import Array
 
@@ -32,7 +33,7 @@ def operands(pattern: Direction, instance: Instance) -> list[str]:
     rule = " ".join(map(written, pattern.matched))
     lines: list[str] = []
     for variable in dict.fromkeys(order):
-        name = names.get(variable) or variable.rpartition(".")[2]
+        name = names.get(variable) or spelled(variable)
         sort, node = problem.sorts.get(variable, ""), problem.producers.get(variable)
         if sort in VALUES and node is None and variable in problem.needed:
             lines.append(f"{name}: {instance.info(variable)}{_elements(instance, variable)}")

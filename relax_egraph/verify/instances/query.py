@@ -85,6 +85,11 @@ class Query:
         return f"_ {self.fresh}"
 
 
+def spelled(variable: str) -> str:
+    """What readers see of a variable, without the rule that it is from."""
+    return variable.rpartition(": ")[2].replace(" ", "")
+
+
 def literal_of(text: str) -> Literal | None:
     """The literal with this text; ``None`` for a variable."""
     match sort_of_literal(text):

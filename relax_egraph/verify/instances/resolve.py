@@ -133,7 +133,7 @@ class _Resolving:
             count = known[0] if known else self.random.randint(least, max(least, 3))
             if count < least:
                 raise Contradiction(f"{count} tensors have no number {least - 1}")
-            names = tuple(f"{variable} #{k}" for k in range(count))
+            names = tuple(f"{variable} [{k}]" for k in range(count))
             self.elements[variable] = names
             for name in names:
                 self.sorts[name] = "Tensor"

@@ -41,7 +41,7 @@ def unfold(
     for depth in range(_DEPTH):
         derived = [a for a in unfolding.query.applies if a.head in makers.of and not a.built]
         for number, apply in enumerate(derived):
-            prefix = f"{apply.head}-{depth}-{number} "
+            prefix = f"{apply.head}-{depth}-{number}: "
             if apply.head not in left or unfolding.forced(makers.of[apply.head]):
                 unfolding.replace(apply, depth, prefix)
             elif not any(apply is other for other in begun):
