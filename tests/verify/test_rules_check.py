@@ -239,3 +239,28 @@ def test_a_part_of_a_split_tensor_is_one_only_where_its_data_are(tmp_path: Path)
     )
     (verdict,) = rx.rules.check(file, processes=1)
     assert (verdict.kind, verdict.sound) == ("exact", True)
+
+
+def test_a_variable_may_have_any_name() -> None:
+    """Not only those that the check has not made itself."""
+    for name in ("_5", "x.dtype", "negative-0-0.x"):
+        rule = f"""; float: exact
+            (rule ((= t (R.add x (R.negative (R.negative y)))) (= u (R.exp {name}))
+                   (= (shape-of x) (shape-of {name})) (= (dtype-of x) (dtype-of {name})))
+                  ((union t (R.add x {name}))))"""
+        (verdict,) = rx.rules.check(rule, trials=6, processes=1)
+        assert (verdict.kind, verdict.sound) == ("unsound", False)
+
+
+def test_a_symbol_may_be_of_an_operand_that_no_side_computes() -> None:
+    rule = """; float: reassociates
+        (rule ((write-out-attention another s q k v c)
+               (= t (R.nn.attention q k v (R.none) c "" window))
+               (= u (shape-of s)) (= d (dtype-of s)))
+              ((union t (R.permute_dims
+                 (R.matmul (R.nn.softmax (R.multiply s (R.broadcast_to (R.const c d) u)) 3)
+                           (R.permute_dims v (vec-of 0 2 1 3)))
+                 (vec-of 0 2 1 3))))
+          :name "attention-as-softmax-mutant")"""
+    (verdict,) = rx.rules.check(rule, processes=1)
+    assert verdict.kind == "reassociates"

@@ -149,7 +149,8 @@ def _seen(run: Evaluation, at: int) -> Instance:
 def _has_empty(instance: Instance, extents: Mapping[str, int]) -> bool:
     """Whether a tensor has no elements: a sum over no elements loses a NaN."""
     infos = (instance.info(v) for v in instance.problem.shapes if v in instance.problem.needed)
-    return any(dims.evaluate(d, extents) == 0 for i in infos for d in i.dims or ())
+    known = (d for i in infos for d in i.dims or () if dims.symbols(d) <= extents.keys())
+    return any(dims.evaluate(d, extents) == 0 for d in known)
 
 
 def stated(rule: Rule) -> Need:
