@@ -96,7 +96,7 @@ class Bindings(ABC):
     @property
     def seen(self) -> Seen:
         """The dtypes of all instances of these facts."""
-        return self.search.seen.setdefault(tuple(self.facts), Seen())
+        return self.search.seen_of(self.facts)
 
     def only(self, name: str, dtypes: Sequence[str]) -> Sequence[str]:
         """Those of the `dtypes` of what has a name that are asked for."""

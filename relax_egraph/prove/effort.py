@@ -1,6 +1,6 @@
 """A bound on the work of one proof, counted in steps, so that a verdict depends on no clock."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -74,6 +74,10 @@ class Pass:
     is_empty: bool = False
     seen: dict[Hashable, Seen] = field(default_factory=dict[Hashable, Seen])
     only: tuple[str, Set[str]] | None = None
+
+    def seen_of(self, facts: Iterable[Hashable]) -> Seen:
+        """The dtypes of the instances of `facts`."""
+        return self.seen.setdefault(tuple(facts), Seen())
 
 
 def passes(schedule: Schedule, least: int) -> Iterator[Pass]:

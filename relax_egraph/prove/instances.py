@@ -12,7 +12,7 @@ from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.prove.choices import Choices, Impossible, runs
 from relax_egraph.prove.comparison import NotProven
-from relax_egraph.prove.effort import Effort, Pass, Seen
+from relax_egraph.prove.effort import Effort, Pass
 from relax_egraph.prove.extents import Again, Extents
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
@@ -44,8 +44,8 @@ def every_run(
     yield from runs(function)
     if not any(map(_looks_at_dtypes, (*facts, *terms))):
         return
-    seen, effort = one.seen.setdefault(tuple(facts), Seen()), one.effort
-    for asked in seen.missing.items():
+    effort = one.effort
+    for asked in one.seen_of(facts).missing.items():
         one.only, one.effort = asked, Effort(one.steps)
         try:
             yield from runs(function)
@@ -104,7 +104,7 @@ def _looks_at_dtypes(tree: Tree) -> bool:
     return tree.head in _OF_DTYPES or of_dtype or any(map(_looks_at_dtypes, tree.items[1:]))
 
 
-_OF_DTYPES = frozenset(("dtype-of", "dtype-holds", "const-scalar", "is-number"))
+_OF_DTYPES = frozenset(("dtype-of", "dtype-holds", "const-scalar", "is-number", "R.const"))
 
 
 def equations_of(direction: Direction) -> list[tuple[Tree, Tree]]:
