@@ -73,6 +73,11 @@ class Mutant:
         """The name of the mutant."""
         return f"{self.rule.name}-mutant"
 
+    @property
+    def changed(self) -> Rule:
+        """The rule with the change."""
+        return replace(self.rule, form=self.form)
+
     def book(self) -> RuleBook:
         """The book with the mutant in place of its rule; raises `RuleError` if it is invalid."""
         return replaced(_BOOK, self.rule, self.form, self.name)
@@ -111,6 +116,11 @@ def mutants_of(rule: Rule) -> Iterator[Mutant]:
             yield Mutant(rule, kind, change, changed)
 
 
+def weaker(rule: Rule) -> Iterator[Mutant]:
+    """The mutants of `rule` that assume less."""
+    return (m for m in mutants_of(rule) if m.kind != "result changed")
+
+
 def parted(rule: Rule) -> Iterator[Mutant]:
     """`rule` with another variable at one place where its pattern or a premise has one again."""
     form = rule.form
@@ -121,16 +131,16 @@ def parted(rule: Rule) -> Iterator[Mutant]:
             yield Mutant(rule, "parted", change, with_item(form, part, other))
 
 
-def _another(tree: Tree) -> Iterator["_Change"]:
+_Change: TypeAlias = tuple[str, Tree]
+
+
+def _another(tree: Tree) -> Iterator[_Change]:
     if isinstance(tree, Form):
         for at, item in enumerate(tree.items):
             is_name = isinstance(item, Atom) and not is_literal(item.text) and item.text != "_"
             if is_name and (at or not tree.head):
                 other = with_item(tree, at, Atom("another", item.start))
                 yield f"{written(other)} for {written(tree)}", other
-
-
-_Change: TypeAlias = tuple[str, Tree]
 
 
 def _changed(form: Form) -> Iterator[tuple[Kind, str, Form]]:
