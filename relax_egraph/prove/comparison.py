@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from relax_egraph.ir.dtypes import is_float
-from relax_egraph.ir.struct_info import TupleStructInfo
+from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo
 from relax_egraph.prove import reads, specials
 from relax_egraph.prove.algebra import PRODUCTS, SEMIRING, WRITTEN, Algebra
 from relax_egraph.prove.conditions import Condition, Nonnegative, Zero, negated
@@ -17,7 +17,7 @@ from relax_egraph.prove.effort import CASE, QUERY, Effort
 from relax_egraph.prove.elements import Elements
 from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.matching import Matching
-from relax_egraph.prove.nodes import Leaf, Part, Result, Uniform, Value, dtype_of, shape_of
+from relax_egraph.prove.nodes import Leaf, Part, Result, Value, dtype_of, parts, shape_of
 from relax_egraph.prove.pointwise import Pointwise
 from relax_egraph.prove.polynomial import Polynomial, of_dim, variable
 from relax_egraph.prove.questions import Instance, recorded
@@ -127,7 +127,8 @@ class Comparing:
                 self.elementwise(semiring, left, right)
             except NotProven:
                 raise reason from None
-        if self.has_floats():
+        sides = (left,) if isinstance(right, Sum) else (left, right)
+        if any(is_float(dtype_of(v)) for v in parts(sides) if isinstance(v.info, TensorStructInfo)):
             self.elementwise(self.written, left, right)
 
     def of_range(self, number: Sum, dtype: str) -> None:
@@ -156,11 +157,6 @@ class Comparing:
         inside = [c for a in axes for c in (Nonnegative(a.extent - 1), Nonnegative(variable(a)))]
         compare = self.special if elements is self.written else self.equal
         self.cases(left, left.at, right, index, inside, MOST_CASES, compare)
-
-    def has_floats(self) -> bool:
-        """Whether an operand is of floats."""
-        operands = (v for v in self.matching.values.values() if isinstance(v, Leaf | Uniform))
-        return any(is_float(dtype_of(v)) for v in operands)
 
     def cases(
         self,
@@ -235,7 +231,7 @@ class Comparing:
                 return
         for mine, other in ((theirs, ours), (ours, theirs)):
             for r in mine:
-                if r.chosen or reads.is_finite(r.name, numbers):
+                if r.chosen or reads.is_finite(r.name, numbers, r.of):
                     continue
                 if not any(self.covers(o, r) for o in other if o.name == r.name):
                     raise NotProven(

@@ -1,10 +1,11 @@
 """The general instances of a rule, and of what its terms equate."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, variables, written
 from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped, SaturationError
@@ -29,6 +30,9 @@ UNFORESEEN = (
 )
 """Errors of operators' definitions on symbols for which they are not made."""
 
+_OF_TERMS = re.compile(r"[][<>{}|,;:*+=]")
+"""What proofs write between names; one text would be of two terms if it were in a name."""
+
 MOST_SOLVED = 60
 """The most extents of one instance that are solved for."""
 
@@ -41,8 +45,12 @@ def every_run(
     An element's formula has no rank in it: such dtypes have more axes only where no instance of few
     axes has them, and if the rule looks at dtypes; else those of 32 bits stand for them.
     """
+    trees = (*facts, *terms)
+    for name in sorted(variables(trees)):
+        if _OF_TERMS.search(name):
+            raise NotProven(f"the variable {name} reads like a term of proofs; give it letters")
     yield from runs(function)
-    if not any(map(_looks_at_dtypes, (*facts, *terms))):
+    if not any(map(_looks_at_dtypes, trees)):
         return
     effort = one.effort
     for asked in one.seen_of(facts).missing.items():

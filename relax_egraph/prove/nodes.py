@@ -1,6 +1,6 @@
 """Values of a rule as a graph of operators, with symbolic shapes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -93,6 +93,20 @@ def key_of(value: Any) -> str:
         return f"({','.join(map(key_of, value))})"
     key = getattr(value, "key", None)
     return key if isinstance(key, str) else repr(value)
+
+
+def parts(values: Iterable[Any]) -> Iterator[Value]:
+    """All values that some are made of, and these, each once."""
+    seen: set[int] = set()
+    open_ = [*values]
+    while open_:
+        value = open_.pop()
+        if isinstance(value, tuple):
+            open_ += value
+        elif isinstance(value, Value) and id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            open_ += [value.whole] if isinstance(value, Part) else getattr(value, "operands", ())
 
 
 def shape_of(value: Value) -> Shape:

@@ -9,7 +9,7 @@ from typing import Any
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.ir.op import AttrParam, Op
 from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo
 from relax_egraph.prove import reals, sums
@@ -26,7 +26,7 @@ from relax_egraph.prove.nodes import (
     shape_of,
 )
 from relax_egraph.prove.sums import Sum
-from relax_egraph.prove.typing import tensor_info
+from relax_egraph.prove.typing import IllFormed, tensor_info
 
 NARROW = frozenset(("int8", "int16", "int64", "uint8", "uint16", "uint64"))
 """Dtypes of operands that are tried with ranks 0 and 1, where an instance has these."""
@@ -47,7 +47,23 @@ class Operands(Bindings, ABC):
         number = self.scalar(name)
         if not is_value_of(number, str(info.dtype)):
             raise Impossible
+        self.note_integer(number, str(info.dtype))
         return Uniform(number, info)
+
+    def constant(self, number: Sum, dtype: str) -> Uniform:
+        """The tensor without axes of a number, which the dtype has to have; raises `IllFormed`."""
+        if not is_value_of(number, dtype):
+            raise IllFormed(f"a constant of {dtype} has another value")
+        if self.assumed:
+            self.note_integer(number, dtype)
+        elif not is_float(dtype) and not self.typing.wholes.has(dtype, number):
+            raise IllFormed(f"whether {dtype} has the number is not decided")
+        return Uniform(number, TensorStructInfo(ShapeExpr(()), dtype, 0))
+
+    def note_integer(self, number: Sum, dtype: str) -> None:
+        """Assume that a number is one of a dtype, as a tensor of the left side has it."""
+        if not is_float(dtype) and reals.as_float(number) is None:
+            self.typing.wholes.note(number, dtype)
 
     def scalar(self, name: str) -> Sum:
         """The number that all elements of a tensor are."""

@@ -272,6 +272,7 @@ def _pad(
     if pad_mode != "constant":
         raise NotExpressible(f'R.nn.pad in the mode "{pad_mode}" has no expression')
     before = [of_dim(w) for w in pad_width[::2]]
+    fill = cast(reader.algebra, _number(pad_value), "float64", data.dtype)
 
     def at(index: Indices) -> Sum:
         inner = [i - b for i, b in zip(index, before, strict=True)]
@@ -282,7 +283,7 @@ def _pad(
         )
         if all(map(reader.decide, sides)):
             return data.at(inner)
-        return _number(pad_value)
+        return fill
 
     return at
 

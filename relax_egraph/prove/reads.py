@@ -1,10 +1,12 @@
 """What an element reads: operands and numbers, within which sums, or by a choice."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from relax_egraph.prove.functions import absolute
 from relax_egraph.prove.polynomial import Polynomial
-from relax_egraph.prove.reals import Comparison, as_float
+from relax_egraph.prove.reals import Comparison, symbols_of
 from relax_egraph.prove.sums import Applied, Counted, Folded, Read, Sum
 
 
@@ -24,13 +26,15 @@ def has_reductions(a: Sum) -> bool:
 class Reading:
     """A tensor or a number that an element reads, within sums over `extents`, or by a choice.
 
-    `kinds` are those of the reductions around it; maxima and minima are of one kind.
+    `kinds` are those of the reductions around it; maxima and minima are of one kind.  It may be an
+    operand of the function `of`.
     """
 
     name: str
     extents: tuple[Polynomial, ...]
     chosen: bool
     kinds: frozenset[str]
+    of: str = ""
 
 
 def readings(
@@ -38,6 +42,7 @@ def readings(
     extents: tuple[Polynomial, ...] = (),
     chosen: bool = False,
     kinds: frozenset[str] = frozenset(),
+    of_function: str = "",
 ) -> Iterator[Reading]:
     """All that an element reads."""
     for t in a.terms:
@@ -52,10 +57,11 @@ def readings(
                     yield from readings(x, inner, True, kinds)
                     yield from readings(y, inner, True, kinds)
                 case Applied(function, ()) if function.startswith("number "):
-                    yield Reading(function, inner, guarded, kinds)
-                case Applied(_, args):
+                    yield Reading(function, inner, guarded, kinds, of_function)
+                case Applied(function, args):
                     for arg in args:
-                        yield from readings(arg, inner, guarded, kinds)
+                        outer = function if arg.factor else ""
+                        yield from readings(arg, inner, guarded, kinds, outer)
                 case Folded(function, binders, where, of):
                     within = (*inner, *(b.extent for b in binders))
                     folded = kinds | {"max" if function == "min" else function}
@@ -64,9 +70,27 @@ def readings(
                     pass
 
 
-def is_finite(name: str, numbers: Sequence[Comparison]) -> bool:
-    """Whether a number of a rule is assumed to be finite."""
-    bounds = [c for c in numbers if f"{name}:" in c.a.key or f"{name}:" in c.b.key]
-    above = [c for c in bounds if (n := as_float(c.b)) is not None and "<" in c.kind and n < 1e300]
-    strict = [c for c in bounds if c.kind == "<"]
-    return bool(above) or len(strict) >= 2
+def is_finite(name: str, numbers: Sequence[Comparison], of: str = "") -> bool:
+    """Whether a number of a rule is assumed to be finite, or what the function `of` it ignores.
+
+    The rule compares it, or its size.
+    """
+    sides = (side for c in numbers for side in (c.a, c.b))
+    number = next((n for side in sides for n in symbols_of(side) if _name(n) == name), None)
+    if number is None:
+        return False
+    size = absolute(number)
+    return all(
+        any(c.excludes(number, value) or c.excludes(size, abs(value)) for c in numbers)
+        for value in (math.nan, math.inf, -math.inf)
+        if value != _IGNORED.get(of)
+    )
+
+
+_IGNORED = {"max": -math.inf, "min": math.inf}
+"""What a function ignores in an operand."""
+
+
+def _name(number: Sum) -> str:
+    f = number.factor
+    return f.function if isinstance(f, Applied) else ""

@@ -8,10 +8,11 @@ unknown numbers.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import INTEGERS, is_float
 from relax_egraph.prove.extended import (
     Extended,
     chosen,
@@ -221,6 +222,8 @@ class Specials:
 
     def applied(self, key: str, function: str, args: Sequence[Sum], dtype: str) -> Extended:
         """A function of elements."""
+        if function.startswith("to ") and dtype in INTEGERS:
+            return self.of_integer(key, args[0])
         if dtype not in ("", "float", "bool", "number"):
             raise Untold
         values = [self.value(a) for a in args]
@@ -267,6 +270,17 @@ class Specials:
                 return self.unary(key, function, x)
             case _:
                 return self.unknown(key, values)
+
+    def of_integer(self, key: str, a: Sum) -> Extended:
+        """An integer as a float: a number of its sign, 0 of 0 only."""
+        known = key in self.known
+        result = self.operand(key, INTEGERS[0])
+        if not known:
+            with suppress(Untold):
+                x = self.value(a)
+                signs = ((x.real > 0) == (result.real > 0), (x.real < 0) == (result.real < 0))
+                self.assumed += signs
+        return result
 
     def quotient(self, key: str, x: Extended) -> Any:
         """The inverse of a real number that is not 0."""

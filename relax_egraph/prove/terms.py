@@ -8,11 +8,9 @@ from relax_egraph.egraph.encoding.attributes import meant
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from relax_egraph.prove import functions, primitives, reals, sums
-from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import values_of
 from relax_egraph.prove.beside import UNMADE, Beside, application, refuses
 from relax_egraph.prove.bindings import Function, Unbound, text_of
@@ -56,12 +54,7 @@ class Terms(Lists):
                 return None
             case "R.const":
                 value, dtype = self.several(tree.items[1:])
-                if not is_value_of(reals.number(value), dtype):
-                    raise IllFormed(f"a constant of {dtype} has another value")
-                if not is_float(dtype) and reals.is_computed(reals.number(value)):
-                    raise IllFormed(f"whether {dtype} has a computed number is not decided")
-                info = TensorStructInfo(ShapeExpr(()), dtype, 0)
-                return Uniform(reals.number(value), info)
+                return self.constant(reals.number(value), dtype)
             case "R.tuple_get":
                 return self.part(self.operand(tree.items[1]), tree.items[2])
             case head if head in OF_TENSORS and self.waits and self.is_unmade(tree.items[1]):

@@ -6,7 +6,7 @@ has to follow, or the rule makes a term that is not well-typed.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
@@ -31,9 +31,10 @@ from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.layouts import ON_IMAGES, info_of
 from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
 from relax_egraph.prove.polynomial import of_dim
-from relax_egraph.prove.reals import Comparison, as_float, symbols_of
+from relax_egraph.prove.reals import Comparison, as_float, is_computed, symbols_of
 from relax_egraph.prove.running import rotary_count, rotary_shapes
 from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.wholes import Wholes
 
 
 class IllFormed(Exception):
@@ -48,6 +49,7 @@ class Typing:
     choices: Choices
     needed: list[tuple[str, Condition]]
     numbers: list[Comparison]
+    wholes: Wholes = field(default_factory=Wholes)
 
     def of(
         self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], *, assumed: bool
@@ -89,28 +91,39 @@ class Typing:
         return info
 
     def of_numbers(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
-        """Assume that a symbolic number is not NaN where the operator refuses that."""
+        """Assume that a symbolic number is not NaN, or whole, where the operator refuses others."""
         for name, number in attrs.items():
             if isinstance(number, Sum) and as_float(number) is None:
-                plain = {k: plain_attribute(v) for k, v in attrs.items()} | {name: math.nan}
-                try:
-                    op.rule(*infos, **plain)
-                except IllTyped:
+                if _refused(op, infos, attrs, name, math.nan):
                     self.numbers.append(Comparison("=", number, number))
+                if _refused(op, infos, attrs, name, 0.5) and not is_computed(number):
+                    self.wholes.note(number)
 
     def of_every_number(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `IllFormed` if a symbolic number may have a value that the operator refuses."""
         for name, number in attrs.items():
             if not isinstance(number, Sum) or as_float(number) is not None:
                 continue
-            for value in (math.nan, math.inf, -math.inf, -1.0, 0.0):
+            for value in self.at_limits(number):
                 if self.is_excluded(number, value):
                     continue
-                plain = {k: plain_attribute(v) for k, v in attrs.items()} | {name: value}
-                try:
-                    op.rule(*infos, **plain)
-                except IllTyped as problem:
-                    raise IllFormed(str(problem)) from None
+                if problem := _refused(op, infos, attrs, name, value):
+                    raise IllFormed(problem)
+
+    def at_limits(self, number: Sum) -> Iterator[float]:
+        """Values to ask of: special ones, and those around what it is compared with, and 0 and 1.
+
+        Operators refuse NaN, rates that are not between 0 and 1, and fractions.
+        """
+        yield from (math.nan, math.inf, -math.inf)
+        compared = (x for c in self.numbers for x in (c.a, c.b) if number.key in (c.a.key, c.b.key))
+        limits = (0.0, 1.0, *(float(x) for x in map(as_float, compared) if x is not None))
+        for at in filter(math.isfinite, limits):
+            if self.wholes.is_whole(number):
+                low, high = float(math.floor(at)), float(math.ceil(at))
+                yield from (low - 1, low, high, high + 1)
+            else:
+                yield from (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf))
 
     def is_excluded(self, number: Sum, value: float) -> bool:
         """Whether a number is never `value`; what is computed is NaN if one of its operands is."""
@@ -221,6 +234,17 @@ def _condition(r: Requirement) -> Condition:
 def _ill_typed(reason: str, assumed: bool) -> Exception:
     """What is raised of an ill-typed term: no instance has it, unless a rule makes it."""
     return Impossible() if assumed else IllFormed(reason)
+
+
+def _refused(
+    op: Op, infos: Sequence[Any], attrs: Mapping[str, Any], name: str, value: float
+) -> str:
+    """Why an operator refuses a value of an attribute; empty if it does not."""
+    try:
+        op.rule(*infos, **{k: plain_attribute(v) for k, v in attrs.items()} | {name: value})
+    except IllTyped as problem:
+        return str(problem)
+    return ""
 
 
 def _padded(op: Op, data: Value, attrs: Mapping[str, Any], assumed: bool) -> StructInfo:
