@@ -11,9 +11,19 @@ from fractions import Fraction
 import numpy as np
 
 from relax_egraph.egraph.functions.builtin import dtype_holds
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import INTEGERS, is_float
 from relax_egraph.prove import functions
-from relax_egraph.prove.sums import Applied, Counted, Read, Sum, add, apply, multiply, scale
+from relax_egraph.prove.sums import (
+    Applied,
+    Counted,
+    Read,
+    Sum,
+    add,
+    apply,
+    multiply,
+    number,
+    scale,
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,18 @@ class Algebra:
 
 
 def _arithmetic(kind: str, a: Sum, b: Sum, dtype: str) -> Sum:
+    return _wrapped(_unwrapped(kind, a, b, dtype), dtype)
+
+
+def _wrapped(a: Sum, dtype: str) -> Sum:
+    """A constant of integers, modulo 2ᵏ."""
+    if dtype not in INTEGERS or a.number is None or is_value_of(a, dtype):
+        return a
+    least, count = np.iinfo(dtype).min, 1 << np.iinfo(dtype).bits
+    return number((a.number - int(least)) % count + int(least))
+
+
+def _unwrapped(kind: str, a: Sum, b: Sum, dtype: str) -> Sum:
     if kind in ("==", "!="):
         a, b, dtype = unconverted(a, b, dtype)
     if dtype != "bool":
@@ -131,7 +153,7 @@ def converted(value: Sum, source: str, target: str) -> Sum:
     f = value.factor
     if isinstance(f, Read):  # conversions that keep every value are not written
         source = f.dtype
-    if source == target or source == "bool" or _is_held(value, target):
+    if source == target or _is_held(value, source, target):
         return value
     if isinstance(f, Applied) and f.function == f"to {source}" and _is_no_detour(f, source, target):
         return converted(f.args[0], f.dtype, target)
@@ -154,16 +176,28 @@ def _is_no_detour(f: Applied, way: str, target: str) -> bool:
     return not is_float(way) or is_float(target) or dtype_holds(target, f.dtype)
 
 
-def _is_held(value: Sum, target: str) -> bool:
-    """Whether `target` has the number `value`."""
+def _is_held(value: Sum, source: str, target: str) -> bool:
+    """Whether `target` has `value`, which `source` has."""
+    if source == "bool":
+        return _is_truth(value)
     if _is_count(value):
-        return is_float(target) or target == "int64"
+        return is_float(target) or (target == "int64" and not is_float(source))
     if value.number is None or target == "bool":
         return False
     if is_float(target):
-        return True
-    limits = np.iinfo(target)
-    return value.number.denominator == 1 and limits.min <= value.number <= limits.max
+        return is_float(source) or abs(value.number) <= 1 << _DIGITS[target]
+    return is_value_of(value, target)
+
+
+_DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+"""The binary digits of floats: integers to this power of 2 are floats."""
+
+
+def _is_truth(value: Sum) -> bool:
+    """Whether a truth value is the number 0 or 1, and no sum that stands for a disjunction."""
+    if value.number is not None:
+        return value.number in (0, 1)
+    return len(value.terms) == 1 and value.terms[0].coefficient == 1 and not value.terms[0].binders
 
 
 def kind_of(dtype: str) -> str:
@@ -181,16 +215,18 @@ def chosen(condition: Sum, a: Sum, b: Sum, dtype: str) -> Sum:
 def _is_count(value: Sum) -> bool:
     """Whether a number is a product of extents."""
     factors = [f for t in value.terms for f in t.factors]
-    plain = len(value.terms) == 1 and not value.terms[0].binders and not value.terms[0].where
+    if len(value.terms) != 1 or value.terms[0].coefficient.denominator != 1:
+        return False
+    plain = not value.terms[0].binders and not value.terms[0].where
     return plain and bool(factors) and all(isinstance(f, Counted) for f in factors)
 
 
-def is_value_of(number: Sum, dtype: str) -> bool:
+def is_value_of(value: Sum, dtype: str) -> bool:
     """Whether `dtype` may have this value; a symbolic number may be one."""
-    if is_float(dtype) or number.number is None:
-        f = number.factor
+    if is_float(dtype) or value.number is None:
+        f = value.factor
         special = isinstance(f, Applied) and f.function in ("inf", "-inf", "nan")
         return is_float(dtype) or not special
-    n = number.number
+    n = value.number
     least, most = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     return n.denominator == 1 and least <= n <= most

@@ -1,6 +1,5 @@
 """Compares both sides of an instance, element by element, in cases that conditions make."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,8 +11,9 @@ from relax_egraph.prove import reads, specials
 from relax_egraph.prove.algebra import PRODUCTS, SEMIRING, WRITTEN, Algebra
 from relax_egraph.prove.conditions import Condition, Nonnegative, Zero, negated
 from relax_egraph.prove.counts import Counts, divides_by_counts
+from relax_egraph.prove.definedness import Definedness
 from relax_egraph.prove.digits import forget
-from relax_egraph.prove.effort import CASE, QUERY, Effort
+from relax_egraph.prove.effort import CASE, Effort
 from relax_egraph.prove.elements import Elements
 from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.matching import Matching
@@ -25,7 +25,8 @@ from relax_egraph.prove.reading import Reader, Undecided
 from relax_egraph.prove.reals import is_computed
 from relax_egraph.prove.signs import Signs
 from relax_egraph.prove.solver import Solver
-from relax_egraph.prove.sums import Sum, axes_of, numbered
+from relax_egraph.prove.specials import Assumptions
+from relax_egraph.prove.sums import Applied, Sum, axes_of, numbered
 from relax_egraph.prove.tensors import Tensor
 from relax_egraph.prove.translation import Assumption
 
@@ -69,8 +70,13 @@ class Comparing:
     def elements_in(self, matching: Matching, algebra: Algebra) -> Elements:
         """The elements of values as terms of an algebra."""
         reader = Reader(self.solver, algebra)
-        positive = (c.high.factor for c in matching.numbers if c.is_positive)
-        reader.positive = frozenset(f.key for f in positive if f is not None)
+        numbers = matching.numbers
+        positive = (c.high.factor for c in numbers if c.is_positive)
+        reader.positive = frozenset(
+            f.key
+            for f in positive
+            if isinstance(f, Applied) and reads.is_finite(f.function, numbers)
+        )
         return Elements(reader)
 
     def record(self) -> None:
@@ -109,6 +115,10 @@ class Comparing:
     def compare_form(self, left: Value, right: Any) -> None:
         """Raise `NotProven` unless two values are equal."""
         if isinstance(left.info, TupleStructInfo):
+            if not isinstance(right.info, TupleStructInfo) or (
+                len(left.info.fields) != len(right.info.fields)
+            ):
+                raise NotProven("the sides are not of equally many tensors")
             for k in range(len(left.info.fields)):
                 self.compare(_field(left, k), _field(right, k))
             return
@@ -152,6 +162,7 @@ class Comparing:
         forget()
         left = elements.of(a)
         right: Element = _constant(b) if isinstance(b, Sum) else elements.of(b).at
+        self.solver.begin(left.extents)
         axes = axes_of(left.extents)
         index = [variable(a) for a in axes]
         inside = [c for a in axes for c in (Nonnegative(a.extent - 1), Nonnegative(variable(a)))]
@@ -205,51 +216,11 @@ class Comparing:
 
     def special(self, tensor: Tensor, a: Sum, b: Sum) -> None:
         """Raise `NotProven` unless both elements are NaN and infinite for the same operands."""
-        functions = specials.functions_in(a) | specials.functions_in(b)
-        if a.key == b.key or not functions:
-            return
+        same = Equality(self.solver, []).factors
         numbers = self.matching.numbers
-        assumed = specials.Assumptions(
-            numbers, self.bounds(), not self.exact, Equality(self.solver, []).factors
-        )
-        ours, theirs = list(reads.readings(a)), list(reads.readings(b))
-        reduces = reads.has_reductions(a) or reads.has_reductions(b)
-        if specials.tests_floats(a) or specials.tests_floats(b):
-            self.effort.spend(QUERY)
-            if not specials.agree(a, b, tensor.dtype, assumed, valued=True):
-                raise NotProven("the sides may differ where a comparison reads NaN or infinity")
-        elif self.exact and reduces and _uses(ours) != _uses(theirs):
-            self.effort.spend(QUERY)
-            if not specials.agree(a, b, tensor.dtype, assumed):
-                raise NotProven("the sides may differ where a reduction is of infinities")
-        if not reduces:
-            self.effort.spend(QUERY)
-            known = specials.agree(a, b, tensor.dtype, assumed)
-            if known is False:
-                raise NotProven("the sides differ where an operand is NaN, infinite or 0")
-            if known:
-                return
-        for mine, other in ((theirs, ours), (ours, theirs)):
-            for r in mine:
-                if r.chosen or reads.is_finite(r.name, numbers, r.of):
-                    continue
-                if not any(self.covers(o, r) for o in other if o.name == r.name):
-                    raise NotProven(
-                        f"only one side reads {r.name}, or reads it in a sum of nothing"
-                    )
-
-    def covers(self, a: reads.Reading, b: reads.Reading) -> bool:
-        """Whether `a` is read wherever `b` is: not in a sum over nothing where `b` is outside."""
-        more = [e for e in a.extents if e not in b.extents]
-        if not more:
-            return True
-        with self.solver.scope([Nonnegative(e - 1) for e in b.extents]):
-            return all(self.solver.holds(Nonnegative(e - 1)) for e in more)
-
-
-def _uses(of: Sequence[reads.Reading]) -> Counter[tuple[str, frozenset[str]]]:
-    """How often an element reads what: it cannot cancel where the other side reads it as often."""
-    return Counter((r.name, r.kinds) for r in of if not r.name.startswith("number "))
+        assumed = Assumptions(numbers, self.bounds(), not self.exact, same)
+        if reason := Definedness(self.solver, self.effort, assumed).differs(a, b, tensor.dtype):
+            raise NotProven(reason)
 
 
 def _constant(value: Sum) -> Element:

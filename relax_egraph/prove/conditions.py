@@ -1,6 +1,6 @@
 """Conditions on extents and indices."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -94,15 +94,20 @@ def mapped(c: Condition, change: Callable[[Polynomial], Polynomial]) -> Conditio
             return Junction(kind, tuple(mapped(p, change) for p in parts))
 
 
-def names_in(c: Condition) -> frozenset[str]:
-    """The names in a condition."""
+def polynomials_in(c: Condition) -> Iterator[Polynomial]:
+    """The polynomials in a condition."""
     match c:
         case Nonnegative(p) | Zero(p):
-            return p.variables
+            yield p
         case Negation(a):
-            return names_in(a)
+            yield from polynomials_in(a)
         case Junction(_, parts):
-            return frozenset[str]().union(*map(names_in, parts))
+            yield from (p for part in parts for p in polynomials_in(part))
+
+
+def names_in(c: Condition) -> frozenset[str]:
+    """The names in a condition."""
+    return frozenset[str]().union(*(p.variables for p in polynomials_in(c)))
 
 
 COMPARISONS: Mapping[str, Callable[[Polynomial, Polynomial], Condition]] = {

@@ -4,7 +4,7 @@ A bijection is affine: each variable of one term is plus or minus a variable of 
 is free in both.  It maps the range and the conditions of one term to those of the other, both ways.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -15,11 +15,12 @@ from relax_egraph.prove.conditions import (
     every,
     mapped,
     negated,
+    polynomials_in,
 )
 from relax_egraph.prove.digits import position_of, replaced
 from relax_egraph.prove.joining import joined
 from relax_egraph.prove.points import without_points
-from relax_egraph.prove.polynomial import Index, Polynomial, variable
+from relax_egraph.prove.polynomial import Digit, Index, Polynomial, variable, variables_in
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import (
     Applied,
@@ -94,9 +95,14 @@ class Equality:
 
     def agree(self, t: Term, u: Term, by: Mapping[str, Polynomial]) -> bool:
         """Whether `t` is `u` by this substitution, conditions included."""
-        ours = [mapped(c, lambda p: replaced(p, by)) for c in (*ranges(t.binders), *t.where)]
+        inside = [mapped(c, lambda p: replaced(p, by)) for c in ranges(t.binders)]
+        where = [mapped(c, lambda p: replaced(p, by)) for c in t.where]
         theirs = [*ranges(u.binders), *u.where]
-        if not self.follow(ours, theirs) or not self.follow(*_of_any_integers(u, theirs, ours)):
+        if not self.in_turn(inside, where, theirs):
+            return False
+        several = ([*inside, *where], ranges(u.binders), u.where)
+        ours, back, rest = _of_any_integers(u, several)
+        if not self.in_turn(back, rest, ours):
             return False
         with self.solver.scope(theirs):
             factors = [replaced_factor(f, by) for f in t.factors]
@@ -106,6 +112,17 @@ class Equality:
             shown = ", ".join(f"{name} = {p.key}" for name, p in by.items())
             self.bijections.append(shown)
         return True
+
+    def in_turn(
+        self, inside: list[Condition], where: list[Condition], conditions: list[Condition]
+    ) -> bool:
+        """Whether variables are proven to be `inside` their ranges, and then what is said of them.
+
+        The solver takes a digit for one of a position inside: that has to be known before.
+        """
+        if any(map(_has_digits, where)):
+            return self.follow(inside, conditions) and self.follow(where, [*conditions, *inside])
+        return self.follow([*inside, *where], conditions)
 
     def follow(self, conclusions: Sequence[Condition], conditions: Sequence[Condition]) -> bool:
         """Whether `conclusions` are proven to hold where `conditions` do."""
@@ -226,15 +243,17 @@ def ranges(binders: Sequence[Index]) -> list[Condition]:
     ]
 
 
-def _of_any_integers(
-    t: Term, theirs: Sequence[Condition], ours: Sequence[Condition]
-) -> Iterator[list[Condition]]:
+def _has_digits(c: Condition) -> bool:
+    return any(isinstance(v, Digit) for p in polynomials_in(c) for v in variables_in(p))
+
+
+def _of_any_integers(t: Term, several: Iterable[Sequence[Condition]]) -> Iterator[list[Condition]]:
     """Conditions on the variables of `t` as conditions on any integers.
 
     The solver knows the range of a variable: there it holds, whatever is asked.
     """
     by = {b.name: variable(f"{b.name} above 0") - variable(f"{b.name} below 0") for b in t.binders}
-    for conditions in (theirs, ours):
+    for conditions in several:
         yield [mapped(c, lambda p: replaced(p, by)) for c in conditions]
 
 

@@ -67,6 +67,20 @@ def compared(kind: str, x: Extended, y: Extended) -> Any:
             return z3().Not(z3().And(number, equal))
 
 
+def ordered(kind: str, x: Extended, y: Extended) -> Any:
+    """A comparison of a premise: NaN is above ∞, and equal to itself."""
+    match kind:
+        case "<" | "<=":
+            less = z3().And(z3().Not(x.nan), z3().Or(y.nan, compared(kind, x, y)))
+            return less if kind == "<" else z3().Or(y.nan, less)
+        case ">" | ">=":
+            return ordered(kind.replace(">", "<"), y, x)
+        case "==":
+            return z3().Or(z3().And(x.nan, y.nan), compared(kind, x, y))
+        case _:
+            return z3().Not(ordered("==", x, y))
+
+
 def truth(condition: Any) -> Extended:
     """A truth value as a number."""
     return Extended(

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from relax_egraph.prove import reads
 from relax_egraph.prove.questions import ask, z3
+from relax_egraph.prove.reads import TESTS
 from relax_egraph.prove.reals import Comparison
-from relax_egraph.prove.specials import EFFORT, TESTS, Assumptions, Specials, Untold
+from relax_egraph.prove.specials import EFFORT, Assumptions, Specials, Untold
 from relax_egraph.prove.sums import Applied, Counted, Folded, Read, Sum, factors_in
 
 _FINITE = frozenset(

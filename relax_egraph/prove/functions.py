@@ -78,8 +78,7 @@ def joined(a: Sum) -> Sum:
 def rational(value: float) -> Fraction:
     """The fraction with a small denominator that a double is nearest to, or its decimal text."""
     near = Fraction(value).limit_denominator(1000)
-    close = abs(near - Fraction(value)) <= abs(near) * Fraction(1, 1 << 51)
-    return near if close else Fraction(repr(value))
+    return near if float(near) == value else Fraction(repr(value))
 
 
 def squared(a: Sum) -> Sum:

@@ -5,7 +5,7 @@ and remainders are variables, too, as is a `Digit`, an index that a reshape comp
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeAlias
@@ -173,6 +173,19 @@ class Polynomial:
     def variables(self) -> frozenset[str]:
         """The names in it, also within quotients and digits."""
         return frozenset(name for m in self.terms for v in m for name in _names(v))
+
+
+def variables_in(p: Polynomial) -> Iterator[Variable]:
+    """The variables in a polynomial, also within quotients and digits."""
+    for v in (v for monomial in p.terms for v in monomial):
+        yield v
+        match v:
+            case Quotient(a, b) | Remainder(a, b) | Extreme(_, a, b):
+                yield from (*variables_in(a), *variables_in(b))
+            case Digit(position, shape, _):
+                yield from (w for q in (position, *shape) for w in variables_in(q))
+            case _:
+                pass
 
 
 def _names(v: Variable) -> Iterable[str]:

@@ -36,7 +36,11 @@ class Comparison:
         x, y = as_float(self.a), as_float(self.b)
         if x is None or y is None:
             return True if self.kind in ("=", "<=", ">=") and self.a.key == self.b.key else None
-        return COMPARED[self.kind](x, y)
+        return self.of(x, y)
+
+    def of(self, x: float | Fraction, y: float | Fraction) -> bool:
+        """Whether it holds of two numbers: premises have NaN above ∞, and equal to itself."""
+        return COMPARED[self.kind]((math.isnan(x), _plain(x)), (math.isnan(y), _plain(y)))
 
     def excludes(self, number: Sum, value: float) -> bool:
         """Whether it is false if `number` has this value."""
@@ -44,9 +48,9 @@ class Comparison:
         y = value if self.b.key == number.key else as_float(self.b)
         if number.key not in (self.a.key, self.b.key):
             return False
-        if math.isnan(value):  # a comparison with NaN is false, whatever the other is
-            return self.kind != "!="
-        return x is not None and y is not None and not COMPARED[self.kind](x, y)
+        if math.isnan(value) and None in (x, y):  # nothing is above NaN
+            return self.kind == ("<" if y is None else ">")
+        return x is not None and y is not None and not self.of(x, y)
 
     @property
     def high(self) -> Sum:
@@ -62,6 +66,25 @@ class Comparison:
         return self.kind in ("<", "<=", ">", ">=") and least and high.factor is not None
 
 
+def excluded(numbers: Sequence[Comparison], number: Sum, value: float) -> bool:
+    """Whether a number is never NaN, ∞ or another `value`, by what it is compared with."""
+    if any(c.excludes(number, value) for c in numbers):
+        return True
+    for place, c in enumerate(numbers):
+        rest = (*numbers[:place], *numbers[place + 1 :])
+        for one, other, kinds in ((c.a, c.b, ("<", "<=", "=")), (c.b, c.a, (">", ">=", "="))):
+            if one.key != number.key or c.kind not in kinds or as_float(other) is not None:
+                continue
+            above = (value,) if c.kind == "=" else _ABOVE.get(str(value), ())
+            if above and all(excluded(rest, other, v) for v in above):
+                return True  # the other is not as great
+    return False
+
+
+_ABOVE = {"inf": (math.inf, math.nan), "nan": (math.nan,)}
+"""What is not below a value."""
+
+
 @dataclass(frozen=True)
 class Bound:
     """Every element of `value` is ``>=``, ``<=`` or ``!=`` `limit`, or ``finite``."""
@@ -69,6 +92,10 @@ class Bound:
     value: Value
     kind: str
     limit: Sum
+
+
+def _plain(x: float | Fraction) -> float | Fraction:
+    return 0 if math.isnan(x) else x
 
 
 def as_float(a: Sum) -> float | Fraction | None:

@@ -39,6 +39,7 @@ class Solver:
         self.assumed: list[Condition] = []
         self.count = 0
         self.answers: dict[str, bool] = {}
+        self.axes = ""
 
     @contextmanager
     def scope(self, assumed: Iterable[Condition] = ()) -> Generator[None]:
@@ -49,6 +50,10 @@ class Solver:
             yield
         finally:
             del self.assumed[before:]
+
+    def begin(self, extents: Iterable[Polynomial]) -> None:
+        """Begin with axes of other extents, whose variables have the names of those before."""
+        self.axes = ",".join(e.key for e in extents)
 
     def assume(self, c: Condition) -> None:
         """Assume a condition."""
@@ -64,7 +69,7 @@ class Solver:
         if any(_is_plain(negated(c)) for c in several):
             return True
         asked = (*self.assumed, *several)
-        key = ";".join(sorted(c.key for c in asked))
+        key = ";".join((self.axes, *sorted(c.key for c in asked)))
         if key not in self.answers:
             self.answers[key] = self.ask(asked)
         return self.answers[key]

@@ -8,11 +8,11 @@ unknown numbers.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from relax_egraph.ir.dtypes import INTEGERS, is_float
+from relax_egraph.prove.equality import COMMUTATIVE
 from relax_egraph.prove.extended import (
     Extended,
     chosen,
@@ -20,6 +20,7 @@ from relax_egraph.prove.extended import (
     extreme,
     holds,
     inverse,
+    ordered,
     plus,
     real,
     times,
@@ -27,6 +28,7 @@ from relax_egraph.prove.extended import (
 )
 from relax_egraph.prove.functions import CONSTANTS
 from relax_egraph.prove.questions import ask, z3
+from relax_egraph.prove.reads import TESTS, is_test
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.solver import Integers
 from relax_egraph.prove.sums import (
@@ -42,9 +44,12 @@ from relax_egraph.prove.sums import (
 )
 from relax_egraph.prove.translation import Assumption
 
-TESTS = frozenset(("<", "<=", ">", ">=", "==", "!=", "isnan", "isinf", "isfinite"))
-"""Functions that are ordinary truth values of NaN and infinities."""
-EFFORT = 1_500_000
+_OF_ALL = TESTS | {"select", "max", "min"}
+"""Functions of integers as of real numbers."""
+
+_SYMMETRIC = COMMUTATIVE | {"+", "*"}
+
+EFFORT = 6_000_000
 """The steps for one question, in the solver's measure."""
 
 
@@ -60,10 +65,7 @@ def functions_in(a: Sum) -> set[str]:
 def tests_floats(a: Sum) -> bool:
     """Whether an element compares floats, outside of its reductions."""
     applied = (f for t in a.terms if not t.binders for f in t.factors if isinstance(f, Applied))
-    return any(
-        (f.function in TESTS and f.dtype == "float") or any(map(tests_floats, f.args))
-        for f in applied
-    )
+    return any(is_test(f) or any(map(tests_floats, f.args)) for f in applied)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions, *, valued: bool = Fa
     if dtype == "bool":
         same = holds(x) == holds(y)
     elif valued:
-        ordinary = z3().And(*(z3().And(z3().Not(k.nan), k.sign == 0) for k in into.operands))
+        plain = (z3().And(z3().Not(k.nan), k.sign == 0) for k in into.operands)
+        ordinary = z3().And(*plain, z3().BoolVal(not into.divides))
         same = z3().And(same, z3().Or(ordinary, x.nan, x.sign != 0, x.real == y.real))
     answer = ask((*into.assumed, *into.integers.known, z3().Not(same)), EFFORT)
     return None if answer == "unknown" else answer == "impossible"
@@ -170,7 +173,8 @@ class Specials:
             if self.given.same(f, other):
                 return self.known[other.key]
         self.reads.append(f)
-        element = self.operand(f.key, f.dtype if isinstance(f, Read) else "number")
+        whole = isinstance(f, Read) or f.dtype in INTEGERS
+        element = self.operand(f.key, f.dtype if whole else "number")
         if isinstance(f, Read):
             self.bound(f.tensor, element)
         return element
@@ -222,10 +226,10 @@ class Specials:
 
     def applied(self, key: str, function: str, args: Sequence[Sum], dtype: str) -> Extended:
         """A function of elements."""
-        if function.startswith("to ") and dtype in INTEGERS:
-            return self.of_integer(key, args[0])
-        if dtype not in ("", "float", "bool", "number"):
-            raise Untold
+        if function.startswith("to "):
+            return self.converted(function, args[0], dtype)
+        if dtype in INTEGERS and function not in _OF_ALL:
+            return self.of_integers(function, args, dtype)
         values = [self.value(a) for a in args]
         if dtype == "number":  # what the minimum of NaN is, the engine does not say
             known = self.applied(key, function, args, "float")
@@ -271,16 +275,27 @@ class Specials:
             case _:
                 return self.unknown(key, values)
 
-    def of_integer(self, key: str, a: Sum) -> Extended:
-        """An integer as a float: a number of its sign, 0 of 0 only."""
-        known = key in self.known
-        result = self.operand(key, INTEGERS[0])
-        if not known:
-            with suppress(Untold):
-                x = self.value(a)
-                signs = ((x.real > 0) == (result.real > 0), (x.real < 0) == (result.real < 0))
-                self.assumed += signs
-        return result
+    def of_integers(self, function: str, args: Sequence[Sum], dtype: str) -> Extended:
+        """An unknown function of integers, which may be made of floats that are no numbers."""
+        order = sorted(args, key=lambda a: a.key) if function in _SYMMETRIC else args
+        values = [self.value(a).real for a in order]
+        sorts = [z3().RealSort()] * (len(values) + 1)
+        return real(z3().Function(f"{function} of {dtype}", *sorts)(*values))
+
+    def converted(self, function: str, a: Sum, source: str) -> Extended:
+        """A number in another dtype; an integer of what is no number is any."""
+        x, target = self.value(a), function.removeprefix("to ")
+        if source == "bool":
+            return truth(holds(x))
+        reals = z3().RealSort()
+        name = f"{function} of {source}"
+        if is_float(target) and source not in INTEGERS:
+            return Extended(x.nan, x.sign, z3().Function(name, reals, reals)(x.real))
+        sorts = (z3().BoolSort(), z3().IntSort(), reals, reals)
+        y = z3().Function(name, *sorts)(x.nan, x.sign, x.real)
+        if is_float(target):  # a number of its sign, 0 of 0 only
+            self.assumed += [(x.real > 0) == (y > 0), (x.real < 0) == (y < 0)]
+        return real(y)
 
     def quotient(self, key: str, x: Extended) -> Any:
         """The inverse of a real number that is not 0."""
@@ -329,6 +344,5 @@ class Specials:
 
     def assume(self, c: Comparison) -> None:
         """Assume a comparison of numbers of a rule."""
-        self.assumed.append(
-            compared("==" if c.kind == "=" else c.kind, self.value(c.a), self.value(c.b))
-        )
+        kind = "==" if c.kind == "=" else c.kind
+        self.assumed.append(ordered(kind, self.value(c.a), self.value(c.b)))

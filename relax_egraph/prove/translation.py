@@ -56,6 +56,8 @@ class Translation:
             raise Unknown
         if self.bits:
             return z3().BitVecVal(int(value), np.iinfo(dtype).bits)
+        if not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            raise Wraps
         return z3().IntVal(int(value))
 
     def unknown(self, name: str, dtype: str) -> Any:
@@ -125,7 +127,12 @@ class Translation:
                 return join(self.value(a, dtype), self.value(b, dtype))
             case Applied("abs", (a,)):
                 x = self.value(a, dtype)
-                return z3().If(x >= 0, x, -x)
+                if is_float(dtype):
+                    return z3().If(x >= 0, x, -x)
+                if dtype.startswith("uint"):
+                    return x
+                least = self.number(_fraction(np.iinfo(dtype).min), dtype)
+                return z3().If(z3().Or(x >= 0, x == least), x, -x)
             case Applied("isnan" | "isinf" | "isfinite" as test, (a,)) if self.is_finite(a):
                 return self.converted(z3().BoolVal(test == "isfinite"), "bool", dtype)
             case Applied("clamped", (bound,)):

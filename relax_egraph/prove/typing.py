@@ -25,13 +25,14 @@ from relax_egraph.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relax_egraph.prove import functions
 from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.conditions import Condition, Junction, Nonnegative, Zero
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.layouts import ON_IMAGES, info_of
 from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
 from relax_egraph.prove.polynomial import of_dim
-from relax_egraph.prove.reals import Comparison, as_float, is_computed, symbols_of
+from relax_egraph.prove.reals import Comparison, as_float, excluded, is_computed, symbols_of
 from relax_egraph.prove.running import rotary_count, rotary_shapes
 from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.wholes import Wholes
@@ -95,9 +96,10 @@ class Typing:
         for name, number in attrs.items():
             if isinstance(number, Sum) and as_float(number) is None:
                 if _refused(op, infos, attrs, name, math.nan):
-                    self.numbers.append(Comparison("=", number, number))
+                    self.numbers.append(Comparison("<=", number, functions.real(math.inf)))
                 if _refused(op, infos, attrs, name, 0.5) and not is_computed(number):
-                    self.wholes.note(number)
+                    only = _refused(op, infos, attrs, name, math.inf)
+                    self.wholes.note(number, str(infos[0].dtype) if only else "")
 
     def of_every_number(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `IllFormed` if a symbolic number may have a value that the operator refuses."""
@@ -128,7 +130,7 @@ class Typing:
     def is_excluded(self, number: Sum, value: float) -> bool:
         """Whether a number is never `value`; what is computed is NaN if one of its operands is."""
         symbols = symbols_of(number) if math.isnan(value) else (number,)
-        return all(any(c.excludes(s, value) for c in self.numbers) for s in symbols)
+        return all(excluded(self.numbers, s, value) for s in symbols)
 
     def of_one_shape(self, op: Op, operands: Sequence[Any], assumed: bool) -> None:
         """Operands of an elementwise operator have one shape: broadcasts are written out."""

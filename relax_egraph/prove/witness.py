@@ -171,7 +171,7 @@ def _names(a: Sum) -> Iterator[str]:
 def _admitted(matching: Matching, made: Concrete) -> bool:
     """Whether numbers compare as premises say; elements of operands are brought within bounds."""
     for c in matching.numbers:
-        if not COMPARED[c.kind](made.number(c.a), made.number(c.b)):
+        if not c.of(made.number(c.a), made.number(c.b)):
             return False
     for b in matching.bounds:
         limit = made.number(b.limit)
