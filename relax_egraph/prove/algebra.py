@@ -197,7 +197,10 @@ def _is_truth(value: Sum) -> bool:
     """Whether a truth value is the number 0 or 1, and no sum that stands for a disjunction."""
     if value.number is not None:
         return value.number in (0, 1)
-    return len(value.terms) == 1 and value.terms[0].coefficient == 1 and not value.terms[0].binders
+    if len(value.terms) != 1 or value.terms[0].coefficient != 1 or value.terms[0].binders:
+        return False
+    made = (f for f in value.terms[0].factors if isinstance(f, Applied) and f.dtype == "bool")
+    return all(_is_truth(a) for f in made for a in f.args)
 
 
 def kind_of(dtype: str) -> str:

@@ -1,21 +1,36 @@
 """Whether both sides are NaN and infinite for the same operands, also where reductions are.
 
-Elements without reductions are compared by `specials`.  Of reductions, each side has to read the
-elements that the other reads, by the same choices; what makes ordinary numbers of NaN in them has
-to be computed of the same.
+Elements without reductions are compared by `specials`.  Of others, each side has to read the
+elements that the other reads, by the same choices, and to compute the same quotients, roots and
+logarithms: then it is NaN where the other is.  Where reductions test floats, or operands may be
+infinite, they have to be reductions of the same, and elements agree with these as numbers.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from relax_egraph.prove import reads, specials
-from relax_egraph.prove.conditions import Nonnegative, Zero
+from relax_egraph.prove.conditions import Zero, mapped, names_in
+from relax_egraph.prove.digits import replaced
 from relax_egraph.prove.effort import QUERY, Effort
-from relax_egraph.prove.reads import Reading
+from relax_egraph.prove.equality import Equality, ranges, solution
+from relax_egraph.prove.polynomial import ZERO, Polynomial
+from relax_egraph.prove.reads import Occurrence, is_test
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.specials import Assumptions
-from relax_egraph.prove.sums import Sum
+from relax_egraph.prove.sums import (
+    Applied,
+    Factor,
+    Folded,
+    Read,
+    Sum,
+    Term,
+    names_of_factor,
+    replaced_sum,
+)
+from relax_egraph.prove.totality import Totality
 
 
 @dataclass
@@ -28,74 +43,135 @@ class Definedness:
 
     def differs(self, a: Sum, b: Sum, dtype: str) -> str:
         """Where two elements of `dtype`, as they are written, may differ; empty if nowhere."""
-        if {*reads.inner_tests(a)} != {*reads.inner_tests(b)}:
-            return "the sides may differ where a reduction compares NaN or infinity"
-        if a.key == b.key or not specials.functions_in(a) | specials.functions_in(b):
+        if a.key == b.key:
             return ""
-        ours, theirs = list(reads.readings(a)), list(reads.readings(b))
-        reduces = reads.has_reductions(a) or reads.has_reductions(b)
-        if specials.tests_floats(a) or specials.tests_floats(b):
-            if not self.agree(a, b, dtype, valued=True):
-                return "the sides may differ where a comparison reads NaN or infinity"
-        elif reduces and self.uses(ours) != self.uses(theirs) and not self.agree(a, b, dtype):
-            return "the sides may differ where a reduction is of infinities"
-        if not reduces:
-            known = self.agree(a, b, dtype)
+        ours, theirs = list(reads.occurrences(a)), list(reads.occurrences(b))
+        every = (*ours, *theirs)
+        if not any(isinstance(o.factor, Applied) for o in every):
+            return ""
+        tests = any(is_test(o.factor) for o in every)
+        if not (reads.has_reductions(a) or reads.has_reductions(b)):
+            known = self.agree(a, b, dtype, valued=tests)
             differ = "differ" if known is False else "may differ"
             return "" if known else f"the sides {differ} where an operand is NaN, infinite or 0"
-        unread = (*self.unread(theirs, ours), *self.unread(ours, theirs))
-        return f"only one side reads {unread[0]}, or reads it in a sum of nothing" if unread else ""
+        reason = self.unlike(ours, theirs, tests)
+        return "" if reason and self.agree(a, b, dtype, valued=tests) else reason
 
     def agree(self, a: Sum, b: Sum, dtype: str, *, valued: bool = False) -> bool | None:
-        """`specials.agree`, as one question."""
+        """`specials.agree`, as one question, with reductions as unknown numbers."""
         self.effort.spend(QUERY)
         return specials.agree(a, b, dtype, self.given, valued=valued)
 
-    def is_finite(self, r: Reading) -> bool:
-        """Whether a number is assumed to be finite."""
+    def unlike(self, ours: Sequence[Occurrence], theirs: Sequence[Occurrence], tests: bool) -> str:
+        """Where elements that are not of equal reductions may differ; empty if nowhere."""
+        if tests:
+            return "the sides may differ where a comparison reads NaN or infinity"
+        sides = ((theirs, ours), (ours, theirs))
+        finite = self.given.finite or all(map(_is_extreme, (*ours, *theirs)))
+        if not finite or self.infinite(ours) != self.infinite(theirs):
+            return "the sides may differ where a reduction is of infinities"
+        for mine, other in sides:
+            known = [*filter(None, map(self.partial, other))]
+            for p in filter(None, map(self.partial, mine)):
+                if not any(Equality(self.solver, []).terms(p, q) for q in known):
+                    return f"only one side has {p.factors[0].key}, which may have no value"
+        for mine, other in sides:
+            for r in mine:
+                if r.name and not self.is_finite(r) and not self.is_read(r, other):
+                    return f"only one side reads {r.name}, or reads it in a sum of nothing"
+        return ""
+
+    def is_finite(self, r: Occurrence) -> bool:
+        """Whether what is read is a number that is assumed to be finite."""
         return reads.is_finite(r.name, self.given.numbers, r.of)
 
-    def uses(self, of: Sequence[Reading]) -> Counter[tuple[str, frozenset[str]]]:
-        """How often an element reads what: it cannot cancel where the other side reads it as often.
+    def infinite(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str]]]:
+        """How often an element reads numbers that may be infinite, in which reductions."""
+        numbers = (o for o in side if o.name and isinstance(o.factor, Applied))
+        return Counter((o.name, o.kinds) for o in numbers if not self.is_finite(o))
 
-        Operands are infinite in exact rules, numbers of rules in all.
+    def partial(self, o: Occurrence) -> Term | None:
+        """What may have no value, over the variables that are in it."""
+        with self.solver.scope((*ranges(o.binders), *o.where)):
+            f = Totality(self.solver, self.given.numbers).partial(o.factor)
+        if f is None:
+            return None
+        names = names_of_factor(f)
+        binders = tuple(b for b in o.binders if b.name in names)
+        where = tuple(c for c in o.where if not names_in(c).isdisjoint(names))
+        return Term(Fraction(1), (f,), binders, where)
+
+    def is_read(self, r: Occurrence, others: Sequence[Occurrence]) -> bool:
+        """Whether `others` read what `r` does, wherever it counts: by choices of it, or by both."""
+        left: list[tuple[Sum, bool]] = []
+        for o in others:
+            if o.name != r.name or (o.tested and not r.tested):
+                continue
+            choices = self.covered(o, r)
+            if choices is None or len(choices) > 1:
+                continue
+            if not choices or any(
+                holds != choices[0][1] and self.is_equal(test, choices[0][0])
+                for test, holds in left
+            ):
+                return True
+            left += choices
+        return False
+
+    def is_equal(self, a: Sum, b: Sum) -> bool:
+        """Whether two elements are computed alike."""
+        return Equality(self.solver, []).sums(a, b)
+
+    def covered(self, o: Occurrence, r: Occurrence) -> list[tuple[Sum, bool]] | None:
+        """The choices of `o` that are none of `r`, if it is of the element that `r` is of.
+
+        That is for some values of the variables of sums around it, wherever `r` counts.
         """
-        return Counter(
-            (r.name, r.kinds)
-            for r in of
-            if (not self.is_finite(r) if r.name.startswith("number ") else not self.given.finite)
-        )
+        by = _placed(o, r)
+        inside = [mapped(c, lambda p: replaced(p, by)) for c in (*ranges(o.binders), *o.where)]
+        with self.solver.scope((*ranges(r.binders), *r.where)):
+            same = (
+                Zero(replaced(x, by) - y)
+                for x, y in zip(_index(o.factor), _index(r.factor), strict=True)
+            )
+            if not all(map(self.solver.holds, (*same, *inside))):
+                return None
+            choices = [(replaced_sum(test, by), holds) for test, holds in o.choices]
+            return [
+                (test, holds)
+                for test, holds in choices
+                if not any(holds == h and self.is_equal(test, t) for t, h in r.choices)
+            ]
 
-    def unread(self, mine: Sequence[Reading], other: Sequence[Reading]) -> list[str]:
-        """What an element reads of which an `other` one does not read all, by name."""
-        return [r.name for r in mine if not self.is_finite(r) and not self.is_read(r, other)]
 
-    def is_read(self, r: Reading, others: Sequence[Reading]) -> bool:
-        """Whether `others` read what `r` does, by whichever choices."""
-        of_it = [o for o in others if o.name == r.name]
-        if any(o.choices <= r.choices and self.covers(o, r) for o in of_it):
+def _is_extreme(o: Occurrence) -> bool:
+    """Whether a factor keeps infinities as they are: a maximum, or a minimum."""
+    match o.factor:
+        case Applied(function, _) | Folded(function):
+            return function in ("max", "min", "select") or function.startswith("number ")
+        case _:
             return True
-        chosen = (o for o in of_it if not o.choices <= r.choices)
-        covering = {o.choices for o in chosen if self.covers(o, r)}
-        tests = {c for choices in covering for c in choices if not c.startswith("not ")}
-        return any(
-            any(choices <= r.choices | {test} for choices in covering)
-            and any(choices <= r.choices | {f"not {test}"} for choices in covering)
-            for test in tests
+
+
+def _index(f: Factor) -> tuple[Polynomial, ...]:
+    return f.index if isinstance(f, Read) else ()
+
+
+def _placed(o: Occurrence, r: Occurrence) -> Mapping[str, Polynomial]:
+    """Values for the variables of `o` for which it may be of the element that `r` is of."""
+    by: dict[str, Polynomial] = {}
+    pairs = [*zip(_index(o.factor), _index(r.factor), strict=True)]
+    while True:
+        names = {b.name for b in o.binders} - by.keys()
+        found = next(
+            (
+                (name, value)
+                for x, y in pairs
+                for name in names & replaced(x, by).variables
+                if (value := solution(replaced(x, by), y, name)) is not None
+            ),
+            None,
         )
-
-    def covers(self, a: Reading, b: Reading) -> bool:
-        """Whether `a` is of the elements that `b` is of, and in a sum of nothing only where `b` is.
-
-        An index with a variable of a sum is taken to be any.
-        """
-        fixed = [(x, y) for x, y in zip(a.index, b.index, strict=True) if not x.variables & a.bound]
-        if any(y.variables & b.bound for _, y in fixed):
-            return False
-        if not all(self.solver.holds(Zero(x - y)) for x, y in fixed):
-            return False
-        more = [e for e in a.extents if e not in b.extents]
-        if not more:
-            return True
-        with self.solver.scope([Nonnegative(e - 1) for e in b.extents]):
-            return all(self.solver.holds(Nonnegative(e - 1)) for e in more)
+        if found is None:
+            return {b.name: by.get(b.name, ZERO) for b in o.binders}
+        by[found[0]] = found[1]

@@ -215,7 +215,7 @@ class Equality:
                 if len(inside) != 1:
                     continue
                 (name,) = inside
-                value = _solution(left, j, name)
+                value = solution(left, j, name)
                 if value is None or f"{name}={value.key}" in seen:
                     continue
                 seen.add(f"{name}={value.key}")
@@ -257,7 +257,7 @@ def _of_any_integers(t: Term, several: Iterable[Sequence[Condition]]) -> Iterato
         yield [mapped(c, lambda p: replaced(p, by)) for c in conditions]
 
 
-def _solution(left: Polynomial, right: Polynomial, name: str) -> Polynomial | None:
+def solution(left: Polynomial, right: Polynomial, name: str) -> Polynomial | None:
     """The value of the variable `name`, which is linear in `left`, for which both are equal."""
     c, rest = 0, left
     for monomial, d in left.terms.items():

@@ -41,11 +41,11 @@ def times(x: Extended, y: Extended) -> Extended:
     return Extended(nan, z3().If(infinite, sign, 0), x.real * y.real)
 
 
-def inverse(x: Extended, quotient: Any) -> Extended:
-    """``1 / x``: infinite for 0, and 0 for what is infinite."""
+def inverse(x: Extended, quotient: Any, of_zero: Any) -> Extended:
+    """``1 / x``: for 0 infinite, with the sign `of_zero`, and 0 for what is infinite."""
     zero = z3().And(x.sign == 0, x.real == 0)
     value = z3().If(x.sign != 0, z3().RealVal(0), quotient)
-    return Extended(x.nan, z3().If(zero, 1, 0), value)
+    return Extended(x.nan, z3().If(zero, of_zero, 0), value)
 
 
 def compared(kind: str, x: Extended, y: Extended) -> Any:

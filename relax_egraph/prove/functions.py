@@ -269,6 +269,10 @@ def _fma(a: Sum, b: Sum, c: Sum) -> Sum:
     return add(times(a, b), c)
 
 
+def _log_add_exp(a: Sum, b: Sum) -> Sum:
+    return log(add(exp(a), exp(b)))
+
+
 FUNCTIONS: Mapping[str, Callable[..., Sum]] = {
     "exp": exp,
     "log": log,
@@ -282,5 +286,6 @@ FUNCTIONS: Mapping[str, Callable[..., Sum]] = {
     "log1p": _log1p,
     "fma": _fma,
     "erf": _erf,
+    "log_add_exp": _log_add_exp,
 }
 """The functions that have laws, by their names in the loop language."""

@@ -10,19 +10,20 @@ from typing import Any, TypeAlias
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
+from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.ops.slices import slice_inbound, slice_of
 from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo
 from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.prove import functions, running
-from relax_egraph.prove.algebra import cast, chosen, extreme, kind_of
+from relax_egraph.prove.algebra import cast, chosen
 from relax_egraph.prove.conditions import Junction, Nonnegative
 from relax_egraph.prove.digits import Indices, digit, position_of
 from relax_egraph.prove.layouts import ON_IMAGES, application, canonical, laid_out
 from relax_egraph.prove.polynomial import ZERO, Polynomial, of, of_dim, product
 from relax_egraph.prove.reading import NotExpressible, Reader
 from relax_egraph.prove.reals import as_float
-from relax_egraph.prove.sums import Sum, add, apply
+from relax_egraph.prove.sums import Sum, apply
 from relax_egraph.prove.tensors import Tensor, counted
 from relax_egraph.tir import te
 from relax_egraph.tir.tensor import Tensor as TeTensor
@@ -95,12 +96,12 @@ def _number(value: Any) -> Sum:
 def _clip(reader: Reader, info: TensorStructInfo, x: Tensor, *, min: Any, max: Any) -> Element:
     """``x`` between bounds, which are clamped to the range of an integer dtype."""
     low, high = _number(min), _number(max)
-    kind = kind_of(x.dtype)
-    if kind != "float":
-        low, high = (apply("clamped", bound, dtype=kind) for bound in (low, high))
+    if not is_float(x.dtype):
+        low, high = (apply("clamped", bound, dtype=x.dtype) for bound in (low, high))
 
     def at(index: Indices) -> Sum:
-        return extreme("min", extreme("max", x.at(index), low, kind), high, kind)
+        above = reader.algebra.arithmetic("max", x.at(index), low, x.dtype)
+        return reader.algebra.arithmetic("min", above, high, x.dtype)
 
     return at
 
@@ -319,7 +320,7 @@ def _masked_fill(
 
 
 def _log_add_exp(reader: Reader, info: TensorStructInfo, x: Tensor, y: Tensor) -> Element:
-    return lambda i: functions.log(add(functions.exp(x.at(i)), functions.exp(y.at(i))))
+    return lambda i: reader.algebra.function("log_add_exp", [x.at(i), y.at(i)], x.dtype)
 
 
 FORMULAS: Mapping[str, Formula] = {

@@ -1,15 +1,22 @@
-"""What an element reads: operands and numbers, within which sums, or by a choice."""
+"""What an element reads and computes, with the sums and the choices around it."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.prove.conditions import Condition
 from relax_egraph.prove.functions import absolute
 from relax_egraph.prove.polynomial import Index, Polynomial, variables_in
 from relax_egraph.prove.reals import Comparison, excluded, symbols_of
 from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Read, Sum
 from relax_egraph.prove.tensors import Place
+
+TESTS = frozenset(("<", "<=", ">", ">=", "==", "!=", "isnan", "isinf", "isfinite"))
+"""Functions that are ordinary truth values of NaN and infinities."""
+
+_STRICT = ("+", "*", "max", "min", "tensor")
+"""Reductions that are NaN if an element is."""
 
 
 def has_reductions(a: Sum) -> bool:
@@ -25,57 +32,80 @@ def has_reductions(a: Sum) -> bool:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A tensor or a number that an element reads at an `index`, within sums over `extents`.
+class Occurrence:
+    """A factor of an element, within sums over `binders` where conditions hold.
 
-    `bound` are the names of the variables of these, and `choices` the tests by which it is read.
-    `kinds` are those of the reductions around it; maxima and minima are of one kind.  It may be an
-    operand of the function `of`.
+    It counts only where each of `choices`, a truth value, is true, or is not.  `kinds` are those of
+    the reductions around it; maxima and minima are of one kind.  It is `tested` if a function
+    around it makes plain numbers of NaN, and may be an operand of the function `of`.
     """
 
-    name: str
-    index: tuple[Polynomial, ...] = ()
-    extents: tuple[Polynomial, ...] = ()
-    bound: frozenset[str] = frozenset()
-    choices: frozenset[str] = frozenset()
+    factor: Factor
+    binders: tuple[Index, ...] = ()
+    where: tuple[Condition, ...] = ()
+    choices: tuple[tuple[Sum, bool], ...] = ()
     kinds: frozenset[str] = frozenset()
+    tested: bool = False
     of: str = ""
 
-    def within(self, binders: Sequence[Index]) -> "Reading":
-        """The same in a sum over `binders`."""
-        extents = (*self.extents, *(b.extent for b in binders))
-        return replace(self, extents=extents, bound=self.bound.union(b.name for b in binders))
+    @property
+    def name(self) -> str:
+        """What is read: a tensor, or a number of the rule; empty if it is computed."""
+        match self.factor:
+            case Read(tensor):
+                return tensor
+            case Applied(function, ()) if function.startswith("number "):
+                return function
+            case _:
+                return ""
 
 
-def readings(a: Sum, around: Reading = Reading("")) -> Iterator[Reading]:
-    """All that an element reads, as the reading `around` it says."""
+NOWHERE = Occurrence(Counted(Polynomial()))
+
+
+def occurrences(a: Sum, around: Occurrence = NOWHERE) -> Iterator[Occurrence]:
+    """All factors of an element, each within what is `around` it."""
     for t in a.terms:
-        inner = around.within(t.binders)
+        inner = replace(
+            around, binders=(*around.binders, *t.binders), where=(*around.where, *t.where)
+        )
         for f in t.factors:
-            match f:
-                case Read(tensor, _, index):
-                    yield replace(inner, name=tensor, index=index)
-                    for place in places((*index,)):
-                        yield from readings(place, replace(inner, of=""))
-                case Applied("select", (condition, x, y)):
-                    test = outline(condition)
-                    yield from readings(condition, replace(inner, of=""))
-                    for side, chosen in ((x, test), (y, f"not {test}")):
-                        choices = inner.choices | {chosen}
-                        yield from readings(side, replace(inner, choices=choices, of=""))
-                case Applied(function, ()) if function.startswith("number "):
-                    yield replace(inner, name=function)
-                case Applied(function, args):
-                    for arg in args:
-                        of = function if arg.factor else ""
-                        yield from readings(arg, replace(inner, of=of))
-                case Folded(function, binders, _, of_all):
-                    kind = "max" if function == "min" else function
-                    within = replace(inner, kinds=inner.kinds | {kind}, of="")
-                    yield from readings(of_all, within.within(binders))
-                case Counted(value):
-                    for place in places((value,)):
-                        yield from readings(place, replace(inner, of=""))
+            here = replace(inner, factor=f)
+            yield here
+            yield from _within(here)
+
+
+def _within(here: Occurrence) -> Iterator[Occurrence]:
+    inside = replace(here, of="")
+    match here.factor:
+        case Read(_, _, index):
+            for place in places(index):
+                yield from occurrences(place, replace(inside, tested=True))
+        case Counted(value):
+            for place in places((value,)):
+                yield from occurrences(place, replace(inside, tested=True))
+        case Applied("select", (condition, x, y)):
+            yield from occurrences(condition, replace(inside, tested=True))
+            for side, holds in ((x, True), (y, False)):
+                choices = (*inside.choices, (condition, holds))
+                yield from occurrences(side, replace(inside, choices=choices))
+        case Applied(function, args) as f:
+            tested = inside.tested or is_test(f)
+            for place, arg in enumerate(args):
+                others = (*args[:place], *args[place + 1 :])
+                plain = arg.factor is not None and not any(map(symbols_of, others))
+                of = function if plain else ""
+                yield from occurrences(arg, replace(inside, tested=tested, of=of))
+        case Folded(function, binders, where, of_all) as f:
+            kind = "max" if function == "min" else function
+            within = replace(
+                inside,
+                binders=(*inside.binders, *binders),
+                where=(*inside.where, *where),
+                kinds=inside.kinds | {kind},
+                tested=inside.tested or is_test(f),
+            )
+            yield from occurrences(of_all, within)
 
 
 def places(index: Iterable[Polynomial]) -> Iterator[Sum]:
@@ -84,62 +114,17 @@ def places(index: Iterable[Polynomial]) -> Iterator[Sum]:
         yield from (v.value for v in variables_in(p) if isinstance(v, Place))
 
 
-def outline(a: Sum) -> str:
-    """What an element is computed of, without indices and conditions on them."""
-    terms = (
-        f"{t.coefficient}*{'.'.join(sorted(map(_outline, t.factors)))}{'Σ' * len(t.binders)}"
-        for t in a.terms
-    )
-    return "+".join(sorted(terms))
-
-
-def _outline(f: Factor) -> str:
-    match f:
-        case Read(tensor):
-            return tensor
-        case Counted():
-            return "count"
-        case Applied(function, args):
-            return f"{function}({';'.join(map(outline, args))})"
-        case Folded(function, _, _, of):
-            return f"{function} of all {outline(of)}"
-
-
-def inner_tests(a: Sum, *, inside: bool = False) -> Iterator[str]:
-    """What in the reductions of an element, or in indices, makes plain numbers of NaN."""
-    for t in a.terms:
-        within = inside or bool(t.binders)
-        for f in t.factors:
-            match f:
-                case Applied(_, args):
-                    if within and is_test(f):
-                        yield _outline(f)
-                    for arg in args:
-                        yield from inner_tests(arg, inside=within)
-                case Folded(function, _, _, of):
-                    if function not in _STRICT and f.dtype == "float":
-                        yield _outline(f)
-                    yield from inner_tests(of, inside=True)
-                case Read(_, _, index):
-                    for place in places(index):
-                        yield from inner_tests(place, inside=True)
-                case Counted(value):
-                    for place in places((value,)):
-                        yield from inner_tests(place, inside=True)
-
-
-_STRICT = ("+", "*", "max", "min", "tensor")
-"""Reductions that are NaN if an element is."""
-
-TESTS = frozenset(("<", "<=", ">", ">=", "==", "!=", "isnan", "isinf", "isfinite"))
-"""Functions that are ordinary truth values of NaN and infinities."""
-
-
-def is_test(f: Applied) -> bool:
+def is_test(f: Factor) -> bool:
     """Whether a function of floats is an ordinary value of NaN: a test, or an integer."""
-    if f.function.startswith("to "):
-        return is_float(f.dtype) and not is_float(f.function.removeprefix("to "))
-    return f.function in TESTS and f.dtype == "float"
+    match f:
+        case Applied(function, _, dtype) if function.startswith("to "):
+            return is_float(dtype) and not is_float(function.removeprefix("to "))
+        case Applied(function, _, dtype):
+            return function in TESTS and dtype == "float"
+        case Folded(function, _, _, _, dtype):
+            return function not in _STRICT and dtype == "float"
+        case _:
+            return False
 
 
 def is_finite(name: str, numbers: Sequence[Comparison], of: str = "") -> bool:

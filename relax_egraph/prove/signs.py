@@ -98,7 +98,7 @@ def looked_at(a: Sum) -> Iterator[Sum]:
 def compared(f: Applied) -> Sum | None:
     """The number of which a function looks at the sign; ``None`` if it does not."""
     match f:
-        case Applied("abs", (a,)):
+        case Applied("abs", (a,), "" | "float"):
             return a
         case Applied(function, (a, b), "float") if function in ("max", "min") or (
             function in COMPARED or function == "=="

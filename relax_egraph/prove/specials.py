@@ -28,7 +28,7 @@ from relax_egraph.prove.extended import (
 )
 from relax_egraph.prove.functions import CONSTANTS
 from relax_egraph.prove.questions import ask, z3
-from relax_egraph.prove.reads import TESTS, is_test
+from relax_egraph.prove.reads import TESTS, places
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.solver import Integers
 from relax_egraph.prove.sums import (
@@ -60,12 +60,6 @@ class Untold(Exception):
 def functions_in(a: Sum) -> set[str]:
     """The functions that an element applies."""
     return {f.function for f in factors_in(a) if isinstance(f, Applied)}
-
-
-def tests_floats(a: Sum) -> bool:
-    """Whether an element compares floats, outside of its reductions."""
-    applied = (f for t in a.terms if not t.binders for f in t.factors if isinstance(f, Applied))
-    return any(is_test(f) or any(map(tests_floats, f.args)) for f in applied)
 
 
 @dataclass(frozen=True)
@@ -104,7 +98,7 @@ def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions, *, valued: bool = Fa
         same = holds(x) == holds(y)
     elif valued:
         plain = (z3().And(z3().Not(k.nan), k.sign == 0) for k in into.operands)
-        ordinary = z3().And(*plain, z3().BoolVal(not into.divides))
+        ordinary = z3().And(*plain, z3().BoolVal(not (into.divides or into.reduces)))
         same = z3().And(same, z3().Or(ordinary, x.nan, x.sign != 0, x.real == y.real))
     answer = ask((*into.assumed, *into.integers.known, z3().Not(same)), EFFORT)
     return None if answer == "unknown" else answer == "impossible"
@@ -122,6 +116,11 @@ class Specials:
         self.operands: list[Extended] = []
         self.integers = Integers()
         self.divides = False
+
+    @property
+    def reduces(self) -> bool:
+        """Whether an element is a reduction, of operands that may be no numbers."""
+        return any(isinstance(f, Folded) for f in self.reads)
 
     def value(self, a: Sum) -> Extended:
         """A sum of products."""
@@ -177,6 +176,8 @@ class Specials:
         element = self.operand(f.key, f.dtype if whole else "number")
         if isinstance(f, Read):
             self.bound(f.tensor, element)
+            for place in places(f.index):
+                self.value(place)  # may be of no numbers
         return element
 
     def operand(self, key: str, dtype: str) -> Extended:
@@ -220,8 +221,7 @@ class Specials:
         for _ in range(abs(exponent.numerator)):
             result = times(result, base)
         if exponent < 0:
-            self.divides = True
-            return inverse(result, self.quotient(key, result))
+            return self.inverse(key, result)
         return result
 
     def applied(self, key: str, function: str, args: Sequence[Sum], dtype: str) -> Extended:
@@ -243,11 +243,9 @@ class Specials:
             case "*", [x, y]:
                 return times(x, y)
             case "/", [x, y]:
-                self.divides = True
-                return times(x, inverse(y, self.quotient(key, y)))
+                return times(x, self.inverse(args[1].key, y))
             case "inverse", [x]:
-                self.divides = True
-                return inverse(x, self.quotient(key, x))
+                return self.inverse(args[0].key, x)
             case "pow", [x, _]:
                 return self.power(x, args[1].number, key)
             case "max" | "min", [x, y]:
@@ -297,11 +295,13 @@ class Specials:
             self.assumed += [(x.real > 0) == (y > 0), (x.real < 0) == (y < 0)]
         return real(y)
 
-    def quotient(self, key: str, x: Extended) -> Any:
-        """The inverse of a real number that is not 0."""
+    def inverse(self, key: str, x: Extended) -> Extended:
+        """``1 / x`` of what has a text; the sign of 0 is not known."""
+        self.divides = True
         q = z3().Real(f"{key} inverse {len(self.assumed)}")
+        sign = z3().If(z3().Bool(f"{key} is below 0"), -1, 1)
         self.assumed.append(z3().Implies(x.real != 0, q * x.real == 1))
-        return q
+        return inverse(x, q, sign)
 
     def unary(self, key: str, function: str, x: Extended) -> Extended:
         """A function of one number, strict in NaN."""
@@ -325,9 +325,8 @@ class Specials:
                 self.assumed += [y >= 0, z3().Implies(x.real >= 0, y * y == x.real)]
                 return Extended(nan, z3().If(x.sign > 0, 1, 0), y)
             case "rsqrt":
-                self.divides = True
                 root = self.unary(key, "sqrt", x)
-                return inverse(root, self.quotient(key, root))
+                return self.inverse(f"sqrt of {key}", root)
             case "sigmoid" | "tanh" | "erf":
                 least = 0 if function == "sigmoid" else -1
                 value = z3().If(x.sign > 0, z3().RealVal(1), z3().RealVal(least))
