@@ -59,6 +59,8 @@ def _strides(rank: int) -> Sequence[Any]:
 _DOMAINS: Mapping[tuple[str, str], Domain] = {
     ("concat", "axis"): lambda rank: (-1, *range(rank)),
     ("stack", "axis"): _new_axis,
+    ("one_hot", "axis"): _new_axis,
+    ("grad.take_backward", "axis"): lambda rank: (-1, *_new_axis(rank)),
     ("permute_dims", "axes"): _permutations,
     ("expand_dims", "axis"): _places,
     ("squeeze", "axis"): _subsets,

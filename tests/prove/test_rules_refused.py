@@ -19,7 +19,10 @@ pytest.importorskip("z3", reason="proofs need z3-solver")
 FOLDER = Path(__file__).parent
 REFUSED = {
     name: (FOLDER / f"{name}.egg").read_text("utf-8")
-    for name in ("refused", "refused_general", "refused_names", "refused_values")
+    for name in (
+        *("refused", "refused_general", "refused_names", "refused_values"),
+        "refused_instances",
+    )
 }
 PLANTED = {
     path.stem: path.read_text("utf-8")
