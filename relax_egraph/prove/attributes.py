@@ -84,11 +84,11 @@ _LISTS = frozenset((("tile", "repeats"), ("split", "indices_or_sections"), ("nn.
 
 
 def _lists(name: str, rank: int) -> Sequence[tuple[dims.Dim, ...]]:
-    """Lists of symbols: of a split the cuts ascend, and there are up to two."""
+    """Lists of symbols: a tile adds up to two axes; a split has up to two cuts, which ascend."""
     symbols = [dims.symbol(f"{name.replace('.', '_')}_{k}") for k in range(2 * rank + 2)]
     match name:
         case "tile":
-            return tuple(tuple(symbols[:n]) for n in range(rank + 2))
+            return tuple(tuple(symbols[:n]) for n in range(rank + 3))
         case "split":
             return tuple(tuple(accumulate(symbols[:n], dims.add)) for n in range(3))
         case _:
