@@ -101,9 +101,9 @@ class Lists(Operands, ABC):
         return tuple(values)
 
     def is_flat(self, axis: Tree) -> bool:
-        """Whether tensors, which may differ in rank then, are joined without an axis."""
+        """Whether tensors, which may differ in rank then, are or may be joined without an axis."""
         if not isinstance(axis, Atom) or is_literal(axis.text) or axis.text in self.values:
-            return self.place(axis) == -1
+            return self.place(axis) in (None, -1)
         if not self.choices.of(f"{axis.text} is no axis", (False, True)):
             return False
         self.bind(axis.text, -1)
