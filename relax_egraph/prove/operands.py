@@ -250,7 +250,7 @@ class Operands(Bindings, ABC):
         if isinstance(item, Form):
             if item.head != "vec-of":
                 raise Unbound(text_of(item))
-            return tuple(self.dim(t) for t in item.items[1:])
+            return tuple(self.extent(op, t) for t in item.items[1:])
         ranks: Sequence[int] = range(self.search.ranks + 1)
         if op.name == "strided_slice":
             ranks = (len(attrs["axes"]),)
@@ -275,7 +275,7 @@ class Operands(Bindings, ABC):
             case Form(items=(Atom(text="Prim.dim"), Atom(text=name) as item, _)) if self.is_unmade(
                 item
             ):
-                value = self.dim(item)
+                value = self.extents.symbol(identifier(name))
                 if self.choices.of(f"{name} is negative", (False, True)):
                     value = dims.sub(-1, value)
                 self.bind(name, value)
@@ -283,15 +283,16 @@ class Operands(Bindings, ABC):
                 pass
         return self.value(tree)
 
-    def dim(self, tree: Tree) -> dims.Dim:
-        """An extent; a variable without a value is a symbol."""
+    def extent(self, op: Op, tree: Tree) -> dims.Dim:
+        """An item of a shape; a variable without a value is any extent, or position of a slice."""
         try:
             return self.value(tree)
         except Unbound:
             if not isinstance(tree, Atom):
                 raise
-            self.bind(tree.text, self.extents.symbol(identifier(tree.text)))
-            return self.values[tree.text]
+            value = self.position(op, identifier(tree.text))
+            self.bind(tree.text, value)
+            return value
 
 
 def identifier(text: str) -> str:
