@@ -41,6 +41,17 @@ def computed(head: str, args: Sequence[Any]) -> Any:
     return compute(head, tuple(args))
 
 
+def divisors(head: str, args: Sequence[Any]) -> Sequence[Any]:
+    """The dimensions that ``(head args..)`` divides by: it has a value where none of them is 0."""
+    match args:
+        case ((str(name), _), items) if head == "unstable-vec-map":
+            return items if name in _DIVIDE else ()
+        case (_, divisor) if head in _DIVIDE:
+            return (divisor,)
+        case _:
+            return ()
+
+
 def contains(items: Sequence[Any], item: Any) -> bool | None:
     """Whether `item` is one of `items`; ``None`` if that depends on symbols."""
     answers = [_is_same(x, item) for x in items]
@@ -66,6 +77,8 @@ def is_symbolic(args: Sequence[Any]) -> bool:
     items = [x for a in args for x in (a if isinstance(a, tuple) else (a,))]
     return any(not isinstance(x, int | str | float) or isinstance(x, AnyOrder) for x in items)
 
+
+_DIVIDE = frozenset(("DimFloorDiv", "DimMod"))
 
 _OF_NUMBERS = frozenset(
     ("+", "-", "*", "neg", "product", "Prim.dim", "Prim.number", *DIM_OPERATORS)

@@ -15,6 +15,7 @@ from relax_egraph.prove.attributes import values_of
 from relax_egraph.prove.beside import UNMADE, Beside, application, refuses
 from relax_egraph.prove.bindings import Function, Unbound, text_of
 from relax_egraph.prove.choices import Impossible, Questions
+from relax_egraph.prove.conditions import Negation, Zero
 from relax_egraph.prove.lists import Lists
 from relax_egraph.prove.meanings import MEANINGS
 from relax_egraph.prove.nodes import (
@@ -27,6 +28,7 @@ from relax_egraph.prove.nodes import (
     key_of,
     shape_of,
 )
+from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.typing import IllFormed, tensor_info
 from relax_egraph.verify.instances.primitives import Fails, computes
@@ -268,10 +270,26 @@ class Terms(Lists):
             return MEANINGS[head](self.questions(text, args), self.extents, *args)
         if head == "vec-get" and (args[0] is None or dims.prove_ge(args[1], len(args[0]))):
             raise self.without_value(f"{text} is behind the vector's end")
+        for divisor in primitives.divisors(head, args):
+            self.divided_by(divisor, text)
         try:
             return primitives.computed(head, args)
         except Fails:
             raise self.without_value(f"{text} has no value") from None
+
+    def divided_by(self, divisor: dims.Dim, text: str) -> None:
+        """Assume that a divisor is not 0, or note that this has to follow of what a rule makes."""
+        if divisor == 0:
+            raise self.without_value(f"{text} has no value")
+        if dims.distinct(divisor, 0):
+            return
+        is_other = Negation(Zero(of_dim(divisor)))
+        if self.on_right:
+            self.typing.needed.append((f"{text} has a value", is_other))
+        elif dims.prove_ge(divisor, 0):
+            self.extents.at_least(divisor, 1)
+        else:
+            self.extents.note(is_other)
 
     def dim_of_text(self, tree: Form) -> Any:
         """The dimension that a text says: its symbols are none of those of the instance."""

@@ -264,3 +264,15 @@ def test_a_symbol_may_be_of_an_operand_that_no_side_computes() -> None:
           :name "attention-as-softmax-mutant")"""
     (verdict,) = rx.rules.check(rule, processes=1)
     assert verdict.kind == "reassociates"
+
+
+def test_a_quotient_by_an_empty_extent_is_unsound() -> None:
+    rule = """; float: exact
+        (rule ((= t (R.add x x)) (= 1 (rank-of x)) (= s (shape-of t)) (= n (vec-get s 0)))
+              ((union t (R.reshape (R.add x x) (vec-of (DimMul n (DimFloorDiv n n)))))))"""
+
+    (verdict,) = rx.rules.check(rule, processes=1)
+
+    why = "a rule makes the dimension (0) // (0), which has no value"
+    assert verdict.kind == "unsound"
+    assert str(verdict).endswith(f"unsound: {why}")

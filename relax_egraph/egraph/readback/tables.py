@@ -13,6 +13,7 @@ from relax_egraph.egraph.bindings import EGraph, FrozenRow, Value
 from relax_egraph.egraph.encoding.constructors import NONE, constructors
 from relax_egraph.egraph.node import Node
 from relax_egraph.egraph.view import ClassId
+from relax_egraph.errors import SaturationError
 from relax_egraph.ir import dims
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.expr import PrimValue
@@ -190,7 +191,7 @@ class Tables:
             text = self.decode("String", row.inputs[0])
             known = texts.get(row.output, text)
             texts[row.output] = min(text, known, key=lambda t: (len(t), t))
-        return {value: dims.parse(text) for value, text in texts.items()}
+        return {value: _dim_of(text) for value, text in texts.items()}
 
     def decode(self, sort: str, value: Value) -> Any:
         """The Python value of a primitive, a `Prim`, or a vector."""
@@ -241,3 +242,10 @@ class Tables:
             value = self.decode("f64", number)
             prims[row.output] = PrimValue(value, self.decode("String", dtype))
         return prims
+
+
+def _dim_of(text: str) -> Dim:
+    try:
+        return dims.parse(text)
+    except ZeroDivisionError:
+        raise SaturationError(f"a rule makes the dimension {text}, which has no value") from None
