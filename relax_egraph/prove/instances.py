@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, variables, written
+from relax_egraph.egraph.functions.function import FUNCTIONS
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, heads, variables, written
 from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped, SaturationError
@@ -17,6 +18,7 @@ from relax_egraph.prove.effort import Effort, Pass
 from relax_egraph.prove.extents import Again, Extents
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
+from relax_egraph.prove.meanings import BLIND
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.typing import IllFormed, Typing
 
@@ -143,7 +145,7 @@ def rank_of_images(direction: Direction) -> int:
 def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     """The dtypes that operands are tried with: a float stands for all, unless dtypes matter."""
     names = {h for t in trees for h in heads(t)}
-    if "dtype-holds" in names:
+    if "dtype-holds" in names or _makes_texts(trees):
         return DTYPES
     applied = {h for h in names if h.startswith("R.")}
     if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
@@ -162,6 +164,16 @@ def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
         "uint16",
         "uint64",
     )
+
+
+def _makes_texts(trees: Sequence[Tree]) -> bool:
+    """Whether a rule may make the text of a dtype that it does not say: of parts, or by a call."""
+    names = {h for t in trees for h in heads(t)}
+    texts = {a.text.strip('"') for t in trees for a in atoms(t) if a.text.startswith('"')}
+    letters = [t for t in texts - {*DTYPES} if any(map(str.isalpha, t))]
+    parts = any(text in d for text in letters for d in DTYPES)
+    called = (h for h in names - BLIND if h in FUNCTIONS)
+    return (parts and "+" in names) or any(FUNCTIONS[h].result == "String" for h in called)
 
 
 def _floats(text: str) -> tuple[str, ...]:
