@@ -30,6 +30,12 @@ def _new_axis(rank: int) -> Sequence[int]:
     return range(rank + 1)
 
 
+def _axis_or_any(rank: int) -> Sequence[Any]:
+    """An axis; where there is none, any number, at which the operator does not look then."""
+    number = dims.symbol("axis")
+    return range(rank) or (number, dims.sub(-1, number))
+
+
 def _permutations(rank: int) -> Sequence[tuple[int, ...]]:
     return tuple(permutations(range(rank)))
 
@@ -61,6 +67,8 @@ _DOMAINS: Mapping[tuple[str, str], Domain] = {
     ("stack", "axis"): _new_axis,
     ("one_hot", "axis"): _new_axis,
     ("grad.take_backward", "axis"): lambda rank: (-1, *_new_axis(rank)),
+    ("quantize", "axis"): _axis_or_any,
+    ("dequantize", "axis"): _axis_or_any,
     ("permute_dims", "axes"): _permutations,
     ("expand_dims", "axis"): _places,
     ("squeeze", "axis"): _subsets,
