@@ -84,8 +84,8 @@ def general(
         matching = Matching(facts, terms, choices, extents, typing, dtypes, one, numbers)
         try:
             matching.run()
-            matching.assumed = False
-            made = make(matching)
+            matching.assumed, matching.on_right = False, True
+            made = _made(make, matching)
         except Again:
             solved = extents.solved
             choices.note(solved)
@@ -100,6 +100,14 @@ def general(
                 raise Impossible
             return made
     raise NotProven("its extents depend on each other")
+
+
+def _made(make: Callable[[Matching], T], matching: Matching) -> T:
+    """What is made of an instance: there is no instance without a term that the rule makes."""
+    try:
+        return make(matching)
+    except Impossible:
+        raise IllFormed("a term that the rule makes has no value") from None
 
 
 @lru_cache(1 << 12)

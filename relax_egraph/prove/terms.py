@@ -267,7 +267,10 @@ class Terms(Lists):
         if any(isinstance(a, Sum) for a in args):
             return reals.computed(head, args)
         if head in MEANINGS:
-            return MEANINGS[head](self.questions(text, args), self.extents, *args)
+            try:
+                return MEANINGS[head](self.questions(text, args), self.extents, *args)
+            except Impossible:
+                raise self.without_value(f"{text} has no value") from None
         if head == "vec-get" and (args[0] is None or dims.prove_ge(args[1], len(args[0]))):
             raise self.without_value(f"{text} is behind the vector's end")
         for divisor in primitives.divisors(head, args):
@@ -314,11 +317,7 @@ class Terms(Lists):
 
     def right(self, tree: Tree) -> Any:
         """The value of a term that the rule makes, or a number."""
-        self.on_right = True
-        try:
-            value = self.value(tree)
-        finally:
-            self.on_right = False
+        value = self.value(tree)
         return reals.number(value) if isinstance(value, float) else value
 
 
