@@ -15,6 +15,7 @@ from relax_egraph.ir.op import AttrParam, Op
 from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
+from relax_egraph.prove.tensors import Tensor
 
 ANY = "any order"
 """Stands, among the values of an attribute, for orders that no function of rules knows."""
@@ -137,16 +138,27 @@ def laid_out(items: Sequence[Any], order: tuple[int, ...] | None) -> tuple[Any, 
 
 
 def info_of(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> TensorStructInfo:
-    """The struct info of a result: its extents are a function of those in canonical order."""
+    """The struct info of a result: its extents are a function of those in canonical order.
+
+    An image that is resized has those that the operator says, if their places are known.
+    """
     layouts, how = ON_IMAGES[op.name], application(op, attrs)
     tensors = [v for v in operands if isinstance(v, Value)]
     if any(len(shape_of(v)) != len(layouts.letters) for v in tensors[:2]):
         raise Impossible
-    shapes = [canonical(shape_of(tensors[0]), how.data)]
-    if len(tensors) > 1:
-        shapes.append(canonical(shape_of(tensors[1]), how.kernel))
+    orders = (how.data, how.kernel, *(None for _ in tensors))
+    shapes = [canonical(shape_of(v), o) for v, o in zip(tensors, orders, strict=False)]
     dtype = attrs.get("out_dtype") or dtype_of(tensors[0])
-    text = f"{how.others} {shapes} {[dtype_of(v) for v in tensors]}"
+    text = f"{how.others} {others_in(operands)} {shapes} {[dtype_of(v) for v in tensors]}"
     name = f"image_{sha256(text.encode()).hexdigest()[:12]}"
     extents = [dims.symbol(f"{name}_{k}") for k in range(len(layouts.letters))]
+    if op.name == "image.resize2d" and how.out is not None:
+        extents = [*shapes[0][:2], *operands[1]]
+        if len(extents) != len(layouts.letters):
+            raise Impossible
     return TensorStructInfo(ShapeExpr(laid_out(extents, how.out)), dtype, len(extents))
+
+
+def others_in(operands: Sequence[Any]) -> list[str]:
+    """The texts of the operands that are no tensors: shapes and numbers."""
+    return [key_of(v) for v in operands if not isinstance(v, Value | Tensor)]

@@ -19,7 +19,7 @@ from relax_egraph.prove import functions, running
 from relax_egraph.prove.algebra import cast, chosen
 from relax_egraph.prove.conditions import Junction, Nonnegative
 from relax_egraph.prove.digits import Indices, digit, position_of
-from relax_egraph.prove.layouts import ON_IMAGES, application, canonical, laid_out
+from relax_egraph.prove.layouts import ON_IMAGES, application, canonical, laid_out, others_in
 from relax_egraph.prove.polynomial import ZERO, Polynomial, of, of_dim, product
 from relax_egraph.prove.reading import NotExpressible, Reader
 from relax_egraph.prove.reals import as_float
@@ -112,11 +112,12 @@ def _on_image(
     """An unknown function of the operands in canonical order, at an index in canonical order."""
     how = application(op, attrs)
     tensors = [v for v in operands if isinstance(v, Tensor)]
-    whole = [_whole(reader, tensors[0], how.data)]
-    whole += [_whole(reader, t, how.kernel) for t in tensors[1:2]]
+    orders = (how.data, how.kernel, *(None for _ in tensors))
+    whole = [_whole(reader, t, o) for t, o in zip(tensors, orders, strict=False)]
+    name = f"{how.others} {others_in(operands)}"
 
     def at(index: Indices) -> Sum:
-        return apply(how.others, *whole, *map(counted, canonical(index, how.out)))
+        return apply(name, *whole, *map(counted, canonical(index, how.out)))
 
     return Tensor(info.dims, str(info.dtype), at)
 
