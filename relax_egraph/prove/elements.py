@@ -50,7 +50,7 @@ class Elements:
         axes = value.axes
         if axes is None:
             return lambda i: apply(
-                value.function, *(t.at(i) for t in tensors), dtype=kind_of(tensors[0].dtype)
+                value.function, *(t.at(i) for t in tensors), dtype=kind_of(dtype_of(value))
             )
         (x,) = tensors
 

@@ -67,7 +67,7 @@ class Mapped:
     def key(self) -> str:
         """Equal values have one text."""
         operands = ",".join(v.key for v in self.operands)
-        return f"{self.function}({operands};{self.axes},{self.keepdims})"
+        return f"{self.function}({operands};{self.axes},{self.keepdims},{dtype_of(self)})"
 
 
 @dataclass(frozen=True, eq=False)

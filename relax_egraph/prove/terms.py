@@ -179,7 +179,7 @@ class Terms(Lists):
         if f.kind != "reduction":
             self.typing.of_one_shape(_ANY_ELEMENTWISE, args, self.assumed)
             shape = shape_of(args[0])
-            info = TensorStructInfo(ShapeExpr(shape), dtype_of(args[0]), len(shape))
+            info = TensorStructInfo(ShapeExpr(shape), self.dtype_of_result(f, args), len(shape))
             return Mapped(f.name, args, info)
         x, axes, keep = args
         shape = tuple(
@@ -187,6 +187,15 @@ class Terms(Lists):
         )
         info = TensorStructInfo(ShapeExpr(shape), dtype_of(x), len(shape))
         return Mapped(f.name, (x,), info, tuple(axes), keep)
+
+    def dtype_of_result(self, f: Function, args: Sequence[Value]) -> str:
+        """The dtype of an elementwise function of any kind: a function of those of its operands."""
+        dtypes = [dtype_of(a) for a in args]
+        if len(self.dtypes) == 1:  # one stands for all, as nothing looks at them
+            return dtypes[0]
+        return self.choices.of(
+            f"dtype of {f.name} of {dtypes}", [*dict.fromkeys((*dtypes, "bool"))]
+        )
 
     def term(self, tree: Form) -> Value:
         """The result of an operator; attributes that are open are chosen."""
