@@ -137,25 +137,32 @@ def laid_out(items: Sequence[Any], order: tuple[int, ...] | None) -> tuple[Any, 
     return tuple(placed[k] for k in range(len(order)))
 
 
-def info_of(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> TensorStructInfo:
-    """The struct info of a result: its extents are a function of those in canonical order.
-
-    An image that is resized has those that the operator says, if their places are known.
-    """
+def signature(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> str:
+    """All that the type of a result depends on, in canonical order; raises `Impossible`."""
     layouts, how = ON_IMAGES[op.name], application(op, attrs)
     tensors = [v for v in operands if isinstance(v, Value)]
     if any(len(shape_of(v)) != len(layouts.letters) for v in tensors[:2]):
         raise Impossible
     orders = (how.data, how.kernel, *(None for _ in tensors))
     shapes = [canonical(shape_of(v), o) for v, o in zip(tensors, orders, strict=False)]
-    dtype = attrs.get("out_dtype") or dtype_of(tensors[0])
-    text = f"{how.others} {others_in(operands)} {shapes} {[dtype_of(v) for v in tensors]}"
+    return f"{how.others} {others_in(operands)} {shapes} {[dtype_of(v) for v in tensors]}"
+
+
+def info_of(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> TensorStructInfo:
+    """The struct info of a result: its extents are a function of those in canonical order.
+
+    An image that is resized has those that the operator says, if their places are known.
+    """
+    layouts, how = ON_IMAGES[op.name], application(op, attrs)
+    text = signature(op, operands, attrs)
     name = f"image_{sha256(text.encode()).hexdigest()[:12]}"
     extents = [dims.symbol(f"{name}_{k}") for k in range(len(layouts.letters))]
+    image = operands[0]
     if op.name == "image.resize2d" and how.out is not None:
-        extents = [*shapes[0][:2], *operands[1]]
+        extents = [*canonical(shape_of(image), how.data)[:2], *operands[1]]
         if len(extents) != len(layouts.letters):
             raise Impossible
+    dtype = attrs.get("out_dtype") or dtype_of(image)
     return TensorStructInfo(ShapeExpr(laid_out(extents, how.out)), dtype, len(extents))
 
 

@@ -29,7 +29,7 @@ from relax_egraph.prove import functions
 from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.conditions import Condition, Junction, Nonnegative, Zero
 from relax_egraph.prove.extents import Extents
-from relax_egraph.prove.layouts import ON_IMAGES, info_of
+from relax_egraph.prove.layouts import ON_IMAGES, info_of, signature
 from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
 from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.reals import Comparison, as_float, excluded, is_computed, symbols_of
@@ -44,13 +44,17 @@ class IllFormed(Exception):
 
 @dataclass
 class Typing:
-    """Types operators; `needed` are the conditions that have to follow for the right side."""
+    """Types operators; `needed` are the conditions that have to follow for the right side.
+
+    The left side applies some operators `on_images`.
+    """
 
     extents: Extents
     choices: Choices
     needed: list[tuple[str, Condition]]
     numbers: list[Comparison]
     wholes: Wholes = field(default_factory=Wholes)
+    on_images: set[str] = field(default_factory=set[str])
 
     def of(
         self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], *, assumed: bool
@@ -62,12 +66,7 @@ class Typing:
         if op.elementwise:
             self.of_one_shape(op, present, assumed)
         if op.name in ON_IMAGES:
-            try:
-                image = info_of(op, present, attrs)
-            except Impossible:
-                raise _ill_typed(f"{op} of operands of other ranks", assumed) from None
-            shape = ShapeExpr(self.extents.of(image.dims))
-            return TensorStructInfo(shape, image.dtype, image.ndim)
+            return self.of_image(op, present, attrs, assumed)
         if op.name in ("nn.attention", "nn.attention_bias") and assumed:
             self.grouped(present)
         infos = [_info(o.kind, v) for o, v in zip(op.operands, present, strict=False)]
@@ -90,6 +89,21 @@ class Typing:
             else:
                 self.needed += [(f"{op} is well-typed", _condition(requirement))]
         return info
+
+    def of_image(
+        self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], assumed: bool
+    ) -> StructInfo:
+        """An operator on images is well-typed if the left side applies it to operands alike."""
+        try:
+            image, applied = info_of(op, operands, attrs), signature(op, operands, attrs)
+        except Impossible:
+            raise _ill_typed(f"{op} of operands of other ranks", assumed) from None
+        if assumed:
+            self.on_images.add(applied)
+        elif applied not in self.on_images:
+            raise IllFormed(f"whether {op} is well-typed is not known: no premise applies it so")
+        shape = ShapeExpr(self.extents.of(image.dims))
+        return TensorStructInfo(shape, image.dtype, image.ndim)
 
     def of_numbers(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Assume that a symbolic number is not NaN, or whole, where the operator refuses others."""
