@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from relax_egraph.egraph.encoding.attributes import meant
@@ -13,7 +14,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStruct
 from relax_egraph.prove import functions, primitives, reals, sums
 from relax_egraph.prove.attributes import values_of
 from relax_egraph.prove.beside import UNMADE, Beside, application, refuses
-from relax_egraph.prove.bindings import Function, Unbound, text_of
+from relax_egraph.prove.bindings import Function, Unbound, forms_of, text_of
 from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.conditions import Negation, Zero
 from relax_egraph.prove.lists import Lists
@@ -211,6 +212,8 @@ class Terms(Lists):
                 self.may_accept(op, operands, attrs)
             item = items[place]
             match op.operands[place].kind:
+                case "tensor" if place >= op.required and self.is_left_out(item):
+                    operands[place] = None
                 case "tensor":
                     beside = Beside(op, operands, place, self.assumed, attrs, expected, around)
                     operands[place] = self.operand(item, beside)
@@ -222,6 +225,17 @@ class Terms(Lists):
                     operands[place] = self.host_number(item)
         self.attributes(op, tree.items[1 + count :], operands, attrs)
         return self.result(op, tuple(operands), {a.name: attrs[a.name] for a in op.attrs})
+
+    def is_left_out(self, item: Tree) -> bool:
+        """Whether an optional operand is absent, as any is that is not said to be a tensor."""
+        if not isinstance(item, Atom) or not self.is_unmade(item):
+            return False
+        if is_said_to_be_tensor(item.text, tuple(self.facts)):
+            return False
+        if not self.choices.of(f"{item.text} is left out", (False, True)):
+            return False
+        self.bind(item.text, None)
+        return True
 
     def may_accept(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `Impossible` if an operator refuses the operands that are made."""
@@ -332,6 +346,25 @@ class Terms(Lists):
 
 OF_TENSORS = frozenset(("shape-of", "rank-of", "dtype-of", "numel-of", "const-scalar"))
 """What is known of every tensor."""
+
+
+@lru_cache(1 << 10)
+def is_said_to_be_tensor(name: str, facts: Sequence[Tree]) -> bool:
+    """Whether facts look at the type of a variable, or have it where an operand is needed."""
+    return any(
+        isinstance(item, Atom) and item.text == name
+        for form in (f for fact in facts for f in forms_of(fact))
+        for item in _tensors_of(form)
+    )
+
+
+def _tensors_of(form: Form) -> Sequence[Tree]:
+    """The operands of a term that are tensors wherever it has a value."""
+    if form.head in OF_TENSORS or form.head in ("is-float", "is-number"):
+        return form.items[1:2]
+    known = operators().get(form.head.removeprefix("R."))
+    return form.items[1 : 1 + known.op.required] if known and form.head.startswith("R.") else ()
+
 
 _FOLDS: Mapping[str, tuple[str, ...]] = {
     "linear-reduction": ("sum", "mean"),

@@ -63,6 +63,8 @@ class Typing:
         present = list(operands)
         while present and present[-1] is None:
             present.pop()
+        if None in operands[: op.required]:
+            raise _ill_typed(f"{op} lacks an operand", assumed)
         if op.elementwise:
             self.of_one_shape(op, present, assumed)
         if op.name in ON_IMAGES:
