@@ -29,10 +29,7 @@ from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.typing import IllFormed, tensor_info
 
 NARROW = frozenset(("int8", "int16", "int64", "uint8", "uint16", "uint64"))
-"""Dtypes of operands that are tried with ranks 0 and 1, where an instance has these."""
-
-RARE = NARROW | {"uint32", "float16", "bfloat16"}
-"""The same of results of operators that convert."""
+"""Dtypes that are tried with ranks 0 and 1, where an instance has these."""
 
 
 @dataclass
@@ -206,7 +203,7 @@ class Operands(Bindings, ABC):
         """A dtype that an attribute says."""
         dtypes = self.only(name, dtypes)
         if self.most_axes > 1:
-            dtypes = [d for d in dtypes if d not in RARE or not self.leave_out(name, d)]
+            dtypes = [d for d in dtypes if d not in NARROW or not self.leave_out(name, d)]
         dtype = self.choices.of(f"attribute {name}", dtypes)
         self.named.add((name, dtype))
         return dtype
