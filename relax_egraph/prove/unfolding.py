@@ -27,6 +27,7 @@ from relax_egraph.egraph.rulebook.rule import Direction, Row
 from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.prove.arranging import arranged, with_floats, with_lists, with_numbers
 from relax_egraph.verify.instances.makers import Makers, makers_of
+from relax_egraph.verify.instances.query import literal_of
 
 STEERING = frozenset(
     (
@@ -214,7 +215,7 @@ def _joined(
         if name and not literal and name not in names and name not in maker.lets:
             names[name] = ours
         elif literal and isinstance(ours, Atom) and is_literal(ours.text):
-            if ours.text != name:
+            if not _is_same(ours.text, name):
                 return None
         else:
             open_.append((ours, theirs))
@@ -225,6 +226,12 @@ def _joined(
     for name, term in maker.lets.items():
         equations.append(form_of(BUILT, prefix + name, renamed(term, prefix, names)))
     return equations, names
+
+
+def _is_same(text: str, other: str) -> bool:
+    """Whether two literals are of one value, as ``1.0`` and ``1.00`` are, and both zeros."""
+    one, two = literal_of(text), literal_of(other)
+    return text == other or (one is not None and two is not None and one.value == two.value)
 
 
 def renamed(tree: Tree, prefix: str, names: Mapping[str, Tree]) -> Tree:

@@ -17,13 +17,7 @@ from tests.support.rule_mutants import mutants_of
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
 FOLDER = Path(__file__).parent
-REFUSED = {
-    name: (FOLDER / f"{name}.egg").read_text("utf-8")
-    for name in (
-        *("refused", "refused_general", "refused_names", "refused_values"),
-        "refused_instances",
-    )
-}
+REFUSED = {path.stem: path.read_text("utf-8") for path in sorted(FOLDER.glob("refused*.egg"))}
 PLANTED = {
     path.stem: path.read_text("utf-8")
     for path in sorted((FOLDER.parent / "verify" / "planted").glob("*.egg"))
