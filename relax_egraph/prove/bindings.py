@@ -197,6 +197,8 @@ class Bindings(ABC):
                     raise Impossible
             case (Sum(), _) | (_, Sum()) | (float(), _) | (_, float()):
                 self.compared("=", a, b)
+            case Function(), Function() if a.key != b.key and None in (a.op, b.op):
+                raise IllFormed("whether two functions are one is not known")
             case (Function(), _):
                 if not isinstance(b, Function) or a.key != b.key:
                     raise Impossible

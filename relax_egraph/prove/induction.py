@@ -31,6 +31,7 @@ from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.showing import Showing
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, Unfolded, renamed, unfolded
+from relax_egraph.prove.vacuous import Found, missing
 from relax_egraph.verify.instances.makers import makers_of
 
 STEPS = ((2, 60000), (3, 4000), (4, 12000))
@@ -107,22 +108,25 @@ def _step(
     ways = unfolded(maker, book)
     least = rank_of_images(maker)
     shown_to, ended = -1, -1
+    whole = Found()
     record, known = recorded() or Record(), Record()
     for one in passes(STEPS, least):
         try:
-            found = sum(_forms(w, goals, columns, exact, one) for w in ways)
+            found = {(maker.name, w): _forms(w, goals, columns, exact, one) for w in ways}
         except TooSlow:
             record.become(known)
             break
-        ended, one.is_empty = one.ranks, not found
-        if found or shown_to >= 0:
+        whole = {way: whole.get(way, 0) + count for way, count in found.items()}
+        ended, one.is_empty = one.ranks, not any(found.values())
+        if any(whole.values()):
             shown_to = one.ranks
         known.become(record)
-    if shown_to >= 0:
-        return [name for way in ways for name in way.meanings], shown_to
-    if ended >= STEPS[-1][0]:
-        raise NotProven(NONE)
-    raise TooSlow
+    reason = missing(whole) if shown_to >= 0 else NONE
+    if reason and ended < STEPS[-1][0]:
+        raise TooSlow
+    if reason:
+        raise NotProven(reason)
+    return [name for way in ways for name in way.meanings], shown_to
 
 
 def _forms(

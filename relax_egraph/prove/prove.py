@@ -26,6 +26,7 @@ from relax_egraph.prove.questions import Record, recorded
 from relax_egraph.prove.reading import NotExpressible
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, Unfolded, unfolded
+from relax_egraph.prove.vacuous import Found, missing
 from relax_egraph.prove.verdict import Status, Verdict
 from relax_egraph.prove.witness import may_be_refuted, witness
 
@@ -38,14 +39,20 @@ class Refuted(Exception):
 class Counts:
     """What the proof of one rule took, in all passes that came to an end."""
 
-    forms: int = 0
+    found: Found = field(default_factory=Found)
     queries: int = 0
     ranks: set[int] = field(default_factory=set[int])
     meanings: dict[str, None] = field(default_factory=dict[str, None])
 
+    @property
+    def forms(self) -> int:
+        """The number of general instances."""
+        return sum(self.found.values())
+
     def add(self, other: "Counts") -> None:
         """Add what one more pass took."""
-        self.forms += other.forms
+        for way, count in other.found.items():
+            self.found[way] = self.found.get(way, 0) + count
         self.queries += other.queries
         self.ranks |= other.ranks
         self.meanings |= other.meanings
@@ -76,11 +83,10 @@ def _deepest(rule: Rule, book: RuleBook) -> Verdict:
             return replace(_verdict(rule, status, whole, reason), differs=differs)
         most, one.is_empty = one.ranks, not counts.forms
         known.become(record)
-    if whole.forms:
-        return _verdict(rule, "proven", whole)
-    if most < PASSES[-1][0]:
-        return Verdict(rule, "not proven", "it has too many general instances")
-    return _verdict(rule, "not proven", whole, NONE)
+    reason = missing(whole.found) if whole.forms else NONE
+    if reason and most < PASSES[-1][0]:
+        return _verdict(rule, "not proven", whole, "it has too many general instances")
+    return _verdict(rule, "not proven" if reason else "proven", whole, reason)
 
 
 def _verdict(rule: Rule, status: Status, counts: Counts, reason: str = "") -> Verdict:
@@ -129,7 +135,8 @@ def _outcome(rule: Rule, book: RuleBook, counts: Counts, one: Pass) -> tuple[Sta
 def _prove_way(
     direction: Direction, way: Unfolded, book: RuleBook, counts: Counts, one: Pass
 ) -> None:
-    stated = direction.rule.float_class
+    stated, key = direction.rule.float_class, (direction.name, way)
+    counts.found.setdefault(key, 0)
     pairs = equations_of(direction)
     terms = tuple(b for _, b in pairs)
     dtypes = dtypes_of([*way.facts, *(t for pair in pairs for t in pair)])
@@ -140,7 +147,7 @@ def _prove_way(
     def run(choices: Choices) -> None:
         one.effort.spend(1)
         matching, made = general(way.facts, terms, choices, dtypes, one, make)
-        counts.forms += 1
+        counts.found[key] += 1
         comparing = Comparing(matching, one.effort, stated == "exact")
         for where, condition in matching.typing.needed:
             comparing.require(where, condition)

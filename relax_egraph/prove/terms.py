@@ -145,6 +145,8 @@ class Terms(Lists):
         if not all(isinstance(a, int) and 0 <= a < rank for a in which):
             raise Impossible
         if isinstance(known, Function):
+            if names and known.op is None:
+                raise IllFormed("whether two functions are one is not known")
             if names and known.name not in names:
                 raise Impossible
             f = known
