@@ -11,7 +11,7 @@ from functools import cache
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, forms_in, written
 from relax_egraph.egraph.rulebook.meaning import Meaning
-from relax_egraph.egraph.rulebook.rule import Direction, Row, Statement
+from relax_egraph.egraph.rulebook.rule import Direction, Row
 from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices
@@ -28,6 +28,7 @@ from relax_egraph.prove.instances import (
 )
 from relax_egraph.prove.questions import Record, recorded, recording
 from relax_egraph.prove.reading import NotExpressible
+from relax_egraph.prove.rows import others, tables_of
 from relax_egraph.prove.showing import Showing
 from relax_egraph.prove.typing import IllFormed
 from relax_egraph.prove.unfolding import Recursive, Unfolded, renamed, unfolded
@@ -166,15 +167,10 @@ def _any(showing: Showing, goals: Sequence[Sequence[Tree]], columns: Mapping[str
 
 def _obstacle(name: str, meaning: Meaning, book: RuleBook) -> str:
     """Why rows may be other than those that rules add; empty if they are not."""
-    statements = (s.form for s in book.reading.entries if isinstance(s, Statement))
-    tables = (form for form in statements if form.head in ("relation", "function"))
-    declared = next((form for form in tables if written(form.items[1]) == name), None)
-    if declared is None:
+    if name not in tables_of(book):
         return f"a term: {name} is no relation, and no function"
-    options = [*map(written, declared.items)]
-    merge = options[options.index(":merge") + 1] if ":merge" in options else "old"
-    if merge not in _CHOOSING:
-        return f"two values of {name} are merged by {merge}"
+    if reason := others(name, book):
+        return reason
     for head in meaning.constructors:
         sort = book.declarations[head].result
         for direction in (d for rule in book.rules for d in rule.directions):
@@ -205,7 +201,3 @@ def _sort(tree: Tree, direction: Direction, book: RuleBook) -> str:
             if isinstance(item, Atom) and item.text == written(tree):
                 return sort
     return ""
-
-
-_CHOOSING = ("old", "new", "(min old new)", "(max old new)")
-"""Merges whose value is one of both."""

@@ -24,8 +24,8 @@ from relax_egraph.egraph.rulebook.forms import (
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.rule import Direction, Row
-from relax_egraph.egraph.rulebook.vocabulary import Declaration
 from relax_egraph.prove.arranging import arranged, with_floats, with_lists, with_numbers
+from relax_egraph.prove.rows import others
 from relax_egraph.verify.instances.makers import Makers, makers_of
 from relax_egraph.verify.instances.query import literal_of
 
@@ -56,7 +56,7 @@ MOST = 96
 
 
 class Recursive(Exception):
-    """A relation without a meaning is deduced from itself, or in too many ways."""
+    """A relation without a meaning is deduced from itself, in too many ways, or by other means."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def unfolded(direction: Direction, book: RuleBook) -> list[Unfolded]:
     """Every way in which the premises of `direction` may hold; raises `Recursive`."""
     results: list[Unfolded] = []
     outer = frozenset(variables(direction.body))
-    unfolding = _Unfolding(makers_of(book), book.meanings, book.declarations, outer)
+    unfolding = _Unfolding(book, makers_of(book), outer)
     for result in unfolding.ways([(f, ()) for f in direction.body], (), ()):
         results.append(result)
         if len(results) > MOST:
@@ -93,9 +93,8 @@ _Names: TypeAlias = tuple[str, ...]
 class _Unfolding:
     """Replaces premises by the rules that deduce them, or by stated meanings."""
 
+    book: RuleBook
     makers: Makers
-    meanings: Mapping[str, Meaning]
-    declarations: Mapping[str, Declaration]
     outer: frozenset[str]
 
     def ways(self, facts: Sequence[_Traced], rules: _Names, meanings: _Names) -> Iterator[Unfolded]:
@@ -113,9 +112,12 @@ class _Unfolding:
                 note = f"(meaning ({head} …) …) beside its declaration states what it says"
                 raise Recursive(f"{head} is deduced from {head}: {note}")
             prefix = f"{len(rules) + len(meanings)}."
-            if head in self.meanings:
-                sorts = (*self.declarations[head].sorts, self.declarations[head].result)
-                deduced = _stated(self.meanings[head], args, value, sorts, prefix)
+            if head in self.book.meanings:
+                declared = self.book.declarations[head]
+                sorts = (*declared.sorts, declared.result)
+                deduced = _stated(self.book.meanings[head], args, value, sorts, prefix)
+            elif reason := others(head, self.book):
+                raise Recursive(reason)
             else:
                 deduced = _deduced(self.makers.of[head], args, value, prefix)
             for name, inner in deduced:

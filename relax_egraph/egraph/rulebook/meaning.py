@@ -14,7 +14,7 @@ rule that adds a row.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads
 from relax_egraph.egraph.rulebook.rule import Row
 
 
@@ -37,7 +37,7 @@ class Meaning:
     def constructors(self) -> frozenset[str]:
         """The constructors that take the row apart."""
         trees = (*self.row.args, *filter(None, (self.row.value,)))
-        return frozenset(tree.head for tree in trees if isinstance(tree, Form))
+        return frozenset(head for tree in trees for head in heads(tree))
 
 
 def _name(ours: Tree, theirs: Tree, names: dict[str, Tree]) -> bool:

@@ -150,6 +150,13 @@ class Direction:
         return tuple(row for action in self.actions if (row := row_of(action)))
 
     @property
+    def within(self) -> frozenset[str]:
+        """The heads of all terms within the actions: a match adds rows of these, too."""
+        return frozenset(
+            head for action in self.head for tree in _parts(action) for head in heads(tree)
+        )
+
+    @property
     def unites(self) -> bool:
         """Whether it equates values; other directions deduce facts only."""
         return bool(self.unions) or any(row.head == "const-scalar" for row in self.rows)
@@ -170,6 +177,17 @@ class Statement:
     def text(self) -> str:
         """The statement as egglog reads it."""
         return written(self.form)
+
+
+def _parts(action: Form) -> tuple[Tree, ...]:
+    """The terms that an action makes beside its own row."""
+    match action:
+        case Form(items=(Atom(text="set"), Form() as row, value)):
+            return (*row.items[1:], value)
+        case Form(head="delete" | "subsume"):
+            return ()
+        case _:
+            return action.items[1:]
 
 
 Entry: TypeAlias = Rule | Statement

@@ -3,7 +3,7 @@
 A relation such as ``(cube-of y x)`` has no other meaning than the rules that deduce it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,6 +11,7 @@ from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import applied, written
 from relax_egraph.egraph.rulebook.generate import generated_rules
 from relax_egraph.egraph.rulebook.rule import Direction, Row, Rule, deducers
+from relax_egraph.egraph.rulebook.vocabulary import vocabulary_table
 from relax_egraph.rules import FACTS
 
 NATIVE = frozenset(
@@ -30,13 +31,21 @@ class Makers:
     """The patterns that deduce each relation, with the row that they add, and those that equate.
 
     `walks` are the relations with a recursive rule that keeps some arguments, and computes the
-    others step by step.  `under` are the relations that each relation may depend on.
+    others step by step.  `under` are the relations that each relation may depend on.  Patterns that
+    make a term of a relation `within` another are no patterns `of` it, although they add a row.
     """
 
     of: Mapping[str, Sequence[tuple[Direction, Row]]]
+    within: Mapping[str, Sequence[Direction]]
     uniting: tuple[Direction, ...]
     walks: tuple[str, ...]
     under: Mapping[str, frozenset[str]]
+
+    def adding(self, name: str) -> Iterator[Direction]:
+        """The patterns that add rows to what a rule deduces, by an action of their own or not."""
+        if name in self.of:
+            yield from (pattern for pattern, _ in self.of[name])
+            yield from self.within.get(name, ())
 
     def recurs(self, way: tuple[Direction, Row]) -> bool:
         """Whether the rule of `way` reads what may depend on the relation that it deduces."""
@@ -46,12 +55,20 @@ class Makers:
 
 @cache
 def makers_of(book: RuleBook) -> Makers:
-    """The makers among the rules of `book`, the rules of facts included."""
+    """The makers among the rules of `book`, the rules of facts included.
+
+    The terms of programs, such as ``(DimAdd a b)``, are made by programs as well: they are none.
+    """
     directions = [d for rule in (*book.rules, *generated_rules()) for d in rule.directions]
-    of = deducers(directions, besides=NATIVE)
+    terms = {d.name for d in vocabulary_table() if d.kind == "constructor"}
+    of = deducers(directions, besides=NATIVE | terms)
+    within: dict[str, list[Direction]] = {}
+    for direction in directions:
+        for head in direction.within:
+            within.setdefault(head, []).append(direction)
     uniting = tuple(d for d in directions if d.unites)
     walks = (name for name, rows in of.items() if any(map(_is_step, rows)))
-    return Makers(of, uniting, tuple(walks), _under(of))
+    return Makers(of, within, uniting, tuple(walks), _under(of))
 
 
 def _under(of: Mapping[str, Sequence[tuple[Direction, Row]]]) -> Mapping[str, frozenset[str]]:
@@ -104,12 +121,12 @@ def relations_of(rule: Rule) -> tuple[str, ...]:
 
 
 def needed(rule: Rule, makers: Makers) -> tuple[Rule, ...]:
-    """`rule`, and all rules that deduce its premises, transitively, without those of `FACTS`."""
+    """`rule`, and all rules that add rows that it reads, transitively, without those of `FACTS`."""
     rules = {rule.name: rule}
     todo = list(rule.directions)
     for pattern in todo:
         for name in pattern.reads:
-            for maker, _ in makers.of.get(name, ()):
+            for maker in makers.adding(name):
                 if maker.rule.name not in rules:
                     rules[maker.rule.name] = maker.rule
                     todo.append(maker)
