@@ -7,15 +7,19 @@ the user, whose Python code may change, nothing is kept.
 
 import json
 import zlib
+from collections.abc import Sequence, Set
 from functools import cache
 
 from relax_egraph.base.sources import code_in
 from relax_egraph.egraph.rulebook.book import RuleBook
 from relax_egraph.egraph.rulebook.forms import written
-from relax_egraph.egraph.rulebook.rule import Rule
+from relax_egraph.egraph.rulebook.rule import Rule, Statement
+from relax_egraph.egraph.rulebook.scope import declarations_in
 from relax_egraph.lower.jit.object_cache import default_cache, digest
 from relax_egraph.prove.certificate import Certificate, certificate_of, certified, data_of
-from relax_egraph.verify.instances.makers import makers_of, needed
+from relax_egraph.prove.unfolding import KNOWN, STEERING
+from relax_egraph.rules import FACTS
+from relax_egraph.verify.instances.makers import makers_of
 
 _FOLDERS = ("egraph", "ir", "lower/legalize", "prove", "tir", "verify")
 """The folders of sources that proofs depend on."""
@@ -47,15 +51,37 @@ def is_foreign(book: RuleBook) -> bool:
 
 def stated(rule: Rule, book: RuleBook) -> str:
     """A digest of all that rules and declarations state on which a verdict depends."""
-    some = needed(rule, makers_of(book))
-    heads = {head for r in some for d in r.directions for head in d.reads}
-    declared = [str(book.declarations[head]) for head in sorted(heads & book.declarations.keys())]
+    some, heads = rests_on(rule, book)
+    vocabulary = [str(book.declarations[head]) for head in sorted(heads & book.declarations.keys())]
+    statements = (e for e in book.reading.entries if isinstance(e, Statement))
+    tables = [s.text for s in statements if any(d.name in heads for d in declarations_in(s.form))]
     meanings = [book.meanings[head] for head in sorted(heads & book.meanings.keys())]
     if any(meaning.constructors for meaning in meanings):  # no rule may equate two of their sort
         some = book.rules
-    ways = [" ".join(map(written, way)) for meaning in meanings for way in meaning.ways]
     texts = (f"{r.name} {r.float_class} {written(r.form)}" for r in (rule, *some))
-    return digest(*declared, *ways, *texts)
+    return digest(*vocabulary, *tables, *(meaning.text for meaning in meanings), *texts)
+
+
+def rests_on(rule: Rule, book: RuleBook) -> tuple[Sequence[Rule], Set[str]]:
+    """`rule` and all rules that add rows that are read, transitively, and the names of what is.
+
+    What the prover knows by itself does not rest on the book's rules for it.
+    """
+    makers = makers_of(book)
+    rules = {rule.name: rule}
+    names = dict.fromkeys(name for d in rule.directions for name in d.reads)
+    todo = [*names]
+    for name in todo:
+        meaning = book.meanings.get(name)
+        more = [] if meaning is None else [*meaning.reads]
+        for maker in makers.adding(name):
+            of_book = maker.rule.ruleset in FACTS
+            if maker.rule.name not in rules and not (of_book and name in KNOWN | STEERING):
+                rules[maker.rule.name] = maker.rule
+                more += [read for d in maker.rule.directions for read in d.reads]
+        todo += [name for name in dict.fromkeys(more) if name not in names]
+        names |= dict.fromkeys(more)
+    return [*rules.values()], names.keys()
 
 
 @cache

@@ -76,6 +76,75 @@ def test_a_rule_is_proven_again_if_what_it_rests_on_changes(old: str, new: str) 
     assert proven(TEXT.replace(old, new)).verdict.status != "proven"
 
 
+MEANT = """
+(function times-of (Tensor Tensor) f64 :merge old)
+(meaning (= c (times-of y x))
+  ((= y (R.multiply x (R.broadcast_to (R.const c d) s))) (= d (dtype-of x)) (= s (shape-of x))
+   (is-float x)))
+(rule ((= y (R.multiply x k)) (= c (const-scalar k)) (is-float x))
+      ((set (times-of y x) c))
+  :name "times-by-product")
+
+; c x
+; float: exact
+(rule ((= c (times-of y x)) (= d (dtype-of x)) (= s (shape-of x)))
+      ((union y (R.multiply x (R.broadcast_to (R.const c d) s))))
+  :name "product-again")
+"""
+
+WITHIN = """
+(rule ((= y (R.add a b))) ((let u (less-of y a b))) :name "less-by-add")
+"""
+
+TAKEN = """
+(relation less-of (Tensor Tensor Tensor))
+(relation taken-from (Tensor Tensor Tensor))
+(meaning (less-of y a b) ((= y (R.subtract a b))))
+(meaning (taken-from y a b) ((= y (R.subtract a b))))
+(rule ((= y (R.subtract a b))) ((less-of y a b)) :name "less-by-subtract")
+(rule ((less-of y a b)) ((taken-from y a b)) :name "taken-by-less")
+
+; a - b
+; float: exact
+(rule ((taken-from y a b)) ((union y (R.subtract a b))) :name "difference-again")
+"""
+
+
+@pytest.mark.usefixtures("version")
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (MEANT, ":merge old", ":merge (+ old new)"),
+        (TAKEN, "(meaning (taken-from y a b)", "(meaning (taken-from y b a)"),
+        (TAKEN, "(meaning (less-of y a b)", "(meaning (less-of y b a)"),
+        (TAKEN, "((less-of y a b)) :name", "((less-of y b a)) :name"),
+        (TAKEN, "; a - b", f"{WITHIN}; a - b"),
+    ],
+)
+def test_so_it_is_if_a_table_or_its_meaning_changes(text: str, old: str, new: str) -> None:
+    name = "product-again" if text is MEANT else "difference-again"
+    assert proven(text, name).verdict.status == "proven"
+    assert text.count(old) == 1
+
+    assert proven(text.replace(old, new), name).verdict.status != "proven"
+
+
+def test_a_proof_rests_on_facts_of_the_book_that_the_prover_does_not_know_by_itself() -> None:
+    text = """
+    ; x as a row
+    ; float: exact
+    (rule ((elements-of t x) (is-float x) (<= 0.0 (low-of x))) ((union t x)) :name "elements-again")
+    """
+    book = book_of(text)
+    (rule,) = (r for r in book.rules if r.name == "elements-again")
+
+    some, names = kept.rests_on(rule, book)
+
+    assert {"elements-of", "is-float", "low-of"} <= {*names}
+    assert {"elements-of-reshape", "elements-of-flatten"} <= {r.name for r in some}
+    assert not [r.name for r in some if r.name.startswith(("low-", "value-"))]
+
+
 @pytest.mark.usefixtures("version")
 def test_a_damaged_entry_is_proven_again(tmp_path: Path) -> None:
     made = proven(TEXT)

@@ -11,10 +11,10 @@ meanings: a proof of a rule that reads the relation assumes its meaning, after i
 rule that adds a row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, form_of, heads, written
 from relax_egraph.egraph.rulebook.rule import Row
 
 
@@ -32,6 +32,19 @@ class Meaning:
         if self.row.value is not None and value is not None:
             pairs.append((self.row.value, value))
         return names if all(_name(ours, theirs, names) for ours, theirs in pairs) else None
+
+    @property
+    def text(self) -> str:
+        """The row and the ways, as they are written."""
+        row = form_of(self.row.head, *self.row.args)
+        stated = row if self.row.value is None else form_of("=", self.row.value, row)
+        ways = (f"({' '.join(map(written, way))})" for way in self.ways)
+        return f"(meaning {written(stated)} {' '.join(ways)})"
+
+    @property
+    def reads(self) -> Iterator[str]:
+        """The heads of all forms in the facts."""
+        return (head for way in self.ways for fact in way for head in heads(fact))
 
     @property
     def constructors(self) -> frozenset[str]:
