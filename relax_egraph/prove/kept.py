@@ -54,7 +54,10 @@ def stated(rule: Rule, book: RuleBook) -> str:
     some, heads = rests_on(rule, book)
     vocabulary = [str(book.declarations[head]) for head in sorted(heads & book.declarations.keys())]
     statements = (e for e in book.reading.entries if isinstance(e, Statement))
-    tables = [s.text for s in statements if any(d.name in heads for d in declarations_in(s.form))]
+    of_rules = heads - (KNOWN | STEERING)
+    tables = [
+        s.text for s in statements if any(d.name in of_rules for d in declarations_in(s.form))
+    ]
     meanings = [book.meanings[head] for head in sorted(heads & book.meanings.keys())]
     if any(meaning.constructors for meaning in meanings):  # no rule may equate two of their sort
         some = book.rules
