@@ -76,7 +76,7 @@ def unfolded(direction: Direction, book: RuleBook) -> list[Unfolded]:
     results: list[Unfolded] = []
     outer = frozenset(variables(direction.body))
     unfolding = _Unfolding(book, makers_of(book), outer)
-    for result in unfolding.ways([(f, ()) for f in direction.body], (), ()):
+    for result in unfolding.ways([(f, ()) for f in _with_names(direction.body)], (), ()):
         results.append(result)
         if len(results) > MOST:
             raise Recursive(f"its premises are deduced in more than {MOST} ways")
@@ -131,17 +131,17 @@ class _Unfolding:
         own = frozenset(variables(inner) - self.outer)
         inner = with_floats(with_lists(with_numbers(inner), own))
         inner = arranged(inner, own) if meanings else inner
-        yield Unfolded(_with_names(inner), rules, meanings)
+        yield Unfolded(inner, rules, meanings)
 
 
-def _with_names(facts: tuple[Tree, ...]) -> tuple[Tree, ...]:
+def _with_names(facts: Sequence[Tree]) -> tuple[Tree, ...]:
     """`facts` with a name for each ``_``, which may all be of different values."""
     numbers = count()
 
     def named(tree: Tree) -> Tree:
         if isinstance(tree, Form):
             return replace(tree, items=tuple(map(named, tree.items)))
-        return replace(tree, text=f"any {next(numbers)}") if _is_any(tree) else tree
+        return replace(tree, text=f"any {next(numbers)}") if tree.text == "_" else tree
 
     return tuple(map(named, facts))
 
@@ -150,19 +150,17 @@ def _stated(
     meaning: Meaning, args: Sequence[Tree], value: Tree | None, sorts: Sequence[str], prefix: str
 ) -> Iterator[tuple[str, Sequence[Tree]]]:
     """The facts of each way in which a meaning says that a row holds, under no rule's name."""
-    *columns, last = (
-        Atom(f"{prefix} column {k}", 0) if _is_any(a) else a for k, a in enumerate((*args, value))
-    )
-    names = meaning.named([c for c in columns if c is not None], last)
+    names = meaning.named(args, value)
     numbers = [  # each is the number of some tensor
         form_of("=", c, form_of("const-scalar", f"{prefix} number {k}"))
-        for k, (c, sort) in enumerate(zip((*columns, last), sorts, strict=True))
+        for k, (c, sort) in enumerate(zip((*args, value), sorts, strict=True))
         if sort == "f64" and isinstance(c, Atom) and not is_literal(c.text)
     ]
     if names is None:
         raise Recursive(f"a value of {meaning.row.head} is not taken apart as its meaning is")
     for number, facts in enumerate(meaning.ways):
-        yield "", [*(renamed(f, f"{prefix}{number} ", names) for f in facts), *numbers]
+        inner = f"{prefix}{number} "
+        yield "", [*(renamed(f, inner, names) for f in _with_names(facts)), *numbers]
 
 
 def _deduced(
@@ -174,7 +172,8 @@ def _deduced(
         joined = _joined(maker, row, args, value, inner)
         if joined is not None:
             equations, names = joined
-            yield maker.name, [*equations, *(renamed(f, inner, names) for f in maker.body)]
+            facts = (renamed(f, inner, names) for f in _with_names(maker.body))
+            yield maker.name, [*equations, *facts]
 
 
 def _relation(fact: Tree, makers: Makers) -> tuple[str, tuple[Tree, ...], Tree | None] | None:
@@ -189,10 +188,6 @@ def _relation(fact: Tree, makers: Makers) -> tuple[str, tuple[Tree, ...], Tree |
             if isinstance(side, Form) and _is_deduced(side.head, makers):
                 return side.head, side.items[1:], fact.items[other]
     return None
-
-
-def _is_any(tree: Tree | None) -> bool:
-    return isinstance(tree, Atom) and tree.text == "_"
 
 
 def _is_deduced(head: str, makers: Makers) -> bool:
