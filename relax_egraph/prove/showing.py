@@ -161,13 +161,16 @@ class Showing:
     # ------------------------------------------------------------------------------ finite columns
 
     def finite(self, facts: Sequence[Tree], columns: Mapping[str, Tree]) -> None:
-        """Raise `NotProven` unless the tensors that no fact makes are finite or NaN."""
+        """Raise `NotProven` unless the tensors that no fact makes are finite or NaN.
+
+        A reader is not told that a tensor is made of itself (`arranging`).
+        """
         made = {
             written(a)
             for fact in facts
             if isinstance(fact, Form) and fact.head == "="
             for a, b in (fact.items[1:], fact.items[:0:-1])
-            if is_term(b)
+            if is_term(b) and variables([a]).isdisjoint(variables([b]))
         }
         for name, tree in columns.items():
             if written(tree) not in made:
