@@ -10,8 +10,13 @@ from relax_egraph.verify.instances.makers import makers_of
 
 
 def others(name: str, book: RuleBook) -> str:
-    """Why the rows of `name` may be others than those that rules add; empty if they are not."""
-    if makers := makers_of(book).within.get(name):
+    """Why the rows of `name` may be others than those that rules add; empty if they are not.
+
+    A function of values is only looked up within terms.
+    """
+    table = tables_of(book).get(name)
+    looked_up = table is not None and table.head == "function"
+    if (makers := makers_of(book).within.get(name)) and not looked_up:
         return f"{makers[0].name}: it adds to {name} within another term"
     merge = _merges(book).get(name, "old")
     if merge not in _CHOOSING:

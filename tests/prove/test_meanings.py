@@ -14,6 +14,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, ShapeStructInfo, TensorStruct
 from relax_egraph.prove import induction
 from relax_egraph.prove.arranging import OF_ONE_DTYPE
 from relax_egraph.prove.prove import prove
+from relax_egraph.prove.unfolding import KNOWN
 from relax_egraph.prove.verdict import Verdict
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
@@ -116,6 +117,13 @@ def test_rows_that_a_user_adds_to_a_relation_of_the_book_are_steps_too() -> None
 
     assert verdict.status == "not proven"
     assert "negative-by-three" in verdict.reason
+
+
+def test_rules_of_users_add_to_no_fact_that_proofs_believe() -> None:
+    """But to numbers of tensors: a rule that adds one is proven itself."""
+    scope = RuleBook.default(fast_math=True, bounded=True).reading.scope
+
+    assert KNOWN - scope.closed == {"const-scalar"}
 
 
 @pytest.mark.parametrize("head", OF_ONE_DTYPE)

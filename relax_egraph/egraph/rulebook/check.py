@@ -183,6 +183,8 @@ class _RuleCheck:
         for fact in premises:
             self.sort(fact, None)
         other = self.sort(right, sort)
+        for side in (right, left)[: 2 if form.head == "birewrite" else 1]:
+            self._makes(side)
         if sort and other and other != sort:
             sorts = f"{_shown(left)} is {_a(sort)}, {_shown(right)} is {_a(other)}"
             raise self.error(right, f"the two sides differ in sort: {sorts}")
@@ -234,8 +236,20 @@ class _RuleCheck:
         target = action.items[1] if changed and len(action.items) > 1 else action
         closed = () if self.scope.trusted else self.scope.closed
         if isinstance(target, Form) and target.head in closed:
-            note = "rules read it; it is deduced of every value, and no rule adds to it"
-            raise self.error(action, f"{target.head} is a fact of the engine", note)
+            raise self._of_engine(action, target.head)
+        self._makes(action)
+
+    def _makes(self, tree: Tree) -> None:
+        """Check that a term that a user's rule makes is, or has in it, no fact of the engine."""
+        closed = () if self.scope.trusted else self.scope.closed
+        for form in forms_in(tree):
+            declared = self.scope.declarations.get(form.head)
+            if form.head in closed and (declared is None or declared.result == "Unit"):
+                raise self._of_engine(form, form.head)
+
+    def _of_engine(self, tree: Tree, name: str) -> RuleError:
+        note = "rules read it; it is deduced of every value, and no rule adds to it"
+        return self.error(tree, f"{name} is a fact of the engine", note)
 
     def sort(self, tree: Tree, expected: str | None) -> str | None:
         """The sort of `tree`, or ``None`` if only egglog can infer it."""

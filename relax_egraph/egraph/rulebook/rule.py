@@ -13,6 +13,7 @@ from relax_egraph.egraph.rulebook.forms import (
     Atom,
     Form,
     Tree,
+    applied,
     form_of,
     heads,
     premises_of,
@@ -151,10 +152,12 @@ class Direction:
 
     @property
     def within(self) -> frozenset[str]:
-        """The heads of all terms within the actions: a match adds rows of these, too."""
-        return frozenset(
-            head for action in self.head for tree in _parts(action) for head in heads(tree)
+        """The heads of terms within actions, or of functions: a match adds rows of these, too."""
+        made = (head for action in self.head for tree in _parts(action) for head in heads(tree))
+        functions = (
+            f for tree in (*self.body, *self.head) for f in applied(tree, ("unstable-fn",))
         )
+        return frozenset((*made, *(written(f.items[1]).strip('"') for f in functions)))
 
     @property
     def unites(self) -> bool:
