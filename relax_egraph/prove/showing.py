@@ -18,6 +18,7 @@ from relax_egraph.prove.layouts import AnyOrder
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Value
 from relax_egraph.prove.polynomial import of_dim, variable
+from relax_egraph.prove.reading import Undecided
 from relax_egraph.prove.sums import Applied, Sum, axes_of, factors_in
 from relax_egraph.prove.tensors import Tensor
 
@@ -43,7 +44,7 @@ class Showing:
                 self.well_typed()
             if not self.comparing.exact:
                 self.finite(facts, columns)
-        except (Again, Impossible, Unbound, Open) as problem:
+        except (Again, Impossible, Unbound, Open, Undecided) as problem:
             raise NotProven(f"it is not shown: {type(problem).__name__} {problem}") from None
         if self.assumed() != before:
             raise NotProven("to show it takes an assumption")
