@@ -30,6 +30,7 @@ class Showing:
         self.matching = matching
         self.comparing = comparing
         self.required = 0
+        self.before = self.assumed()
 
     def every(self, facts: Sequence[Tree], columns: Mapping[str, Tree]) -> None:
         """Raise `NotProven` unless all `facts` are shown.
@@ -37,7 +38,6 @@ class Showing:
         What else they name is what an equation says it is.  The tensors among `columns` that no
         equation makes are operands of who reads them: finite where operands are, as those of rules.
         """
-        before = self.assumed()
         try:
             for fact in self.ordered(facts):
                 self.fact(fact)
@@ -46,11 +46,11 @@ class Showing:
                 self.finite(facts, columns)
         except (Again, Impossible, Unbound, Open, Undecided) as problem:
             raise NotProven(f"it is not shown: {type(problem).__name__} {problem}") from None
-        if self.assumed() != before:
+        if self.assumed() != self.before:
             raise NotProven("to show it takes an assumption")
 
     def assumed(self) -> tuple[object, ...]:
-        """All that the instance assumes."""
+        """All that the instance assumes, of facts that were not shown as well."""
         m = self.matching
         conditions = tuple(c.key for c in m.extents.conditions)
         return conditions, len(m.numbers), len(m.bounds), tuple(m.choices.made.items())
