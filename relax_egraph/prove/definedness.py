@@ -23,7 +23,6 @@ from relax_egraph.prove.specials import Assumptions
 from relax_egraph.prove.sums import (
     Applied,
     Factor,
-    Folded,
     Read,
     Sum,
     Term,
@@ -67,39 +66,45 @@ class Definedness:
         if tests:
             return "the sides may differ where a comparison reads NaN or infinity"
         sides = ((theirs, ours), (ours, theirs))
-        finite = self.given.finite or all(map(_is_extreme, (*ours, *theirs)))
-        if not finite or self.infinite(ours) != self.infinite(theirs):
+        if self.infinite(ours) != self.infinite(theirs):
             return "the sides may differ where a reduction is of infinities"
         for mine, other in sides:
-            known = [*filter(None, map(self.partial, other))]
-            for p in filter(None, map(self.partial, mine)):
+            known = self.partial(other)
+            for p in self.partial(mine):
                 if not any(Equality(self.solver, []).terms(p, q) for q in known):
                     return f"only one side has {p.factors[0].key}, which may have no value"
         for mine, other in sides:
             for r in mine:
-                if r.name and not self.is_finite(r) and not self.is_read(r, other):
+                known_number = isinstance(r.factor, Applied) and self.is_finite(r)
+                if r.name and not known_number and not self.is_read(r, other):
                     return f"only one side reads {r.name}, or reads it in a sum of nothing"
         return ""
 
     def is_finite(self, r: Occurrence) -> bool:
-        """Whether what is read is a number that is assumed to be finite."""
+        """Whether what is read is assumed to be finite, but for NaN of an operand."""
+        if isinstance(r.factor, Read):
+            return self.given.finite
         return reads.is_finite(r.name, self.given.numbers, r.of)
 
     def infinite(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str]]]:
-        """How often an element reads numbers that may be infinite, in which reductions."""
-        numbers = (o for o in side if o.name and isinstance(o.factor, Applied))
-        return Counter((o.name, o.kinds) for o in numbers if not self.is_finite(o))
+        """How often an element reads what may be infinite, in which reductions.
 
-    def partial(self, o: Occurrence) -> Term | None:
-        """What may have no value, over the variables that are in it."""
-        with self.solver.scope((*ranges(o.binders), *o.where)):
-            f = Totality(self.solver, self.given.numbers).partial(o.factor)
-        if f is None:
-            return None
-        names = names_of_factor(f)
-        binders = tuple(b for b in o.binders if b.name in names)
-        where = tuple(c for c in o.where if not names_in(c).isdisjoint(names))
-        return Term(Fraction(1), (f,), binders, where)
+        That is numbers of rules, and operands of exact ones: what is read as often cannot cancel.
+        """
+        return Counter((o.name, o.kinds) for o in side if o.name and not self.is_finite(o))
+
+    def partial(self, side: Sequence[Occurrence]) -> list[Term]:
+        """What may have no value, each over the variables that are in it."""
+        found: list[Term] = []
+        for o in side:
+            with self.solver.scope((*ranges(o.binders), *o.where)):
+                totality = Totality(self.solver, self.given.numbers, self.given.finite)
+                for f in totality.partial(o.factor):
+                    names = names_of_factor(f)
+                    binders = tuple(b for b in o.binders if b.name in names)
+                    where = tuple(c for c in o.where if not names_in(c).isdisjoint(names))
+                    found.append(Term(Fraction(1), (f,), binders, where))
+        return found
 
     def is_read(self, r: Occurrence, others: Sequence[Occurrence]) -> bool:
         """Whether `others` read what `r` does, wherever it counts: by choices of it, or by both."""
@@ -142,15 +147,6 @@ class Definedness:
                 for test, holds in choices
                 if not any(holds == h and self.is_equal(test, t) for t, h in r.choices)
             ]
-
-
-def _is_extreme(o: Occurrence) -> bool:
-    """Whether a factor keeps infinities as they are: a maximum, or a minimum."""
-    match o.factor:
-        case Applied(function, _) | Folded(function):
-            return function in ("max", "min", "select") or function.startswith("number ")
-        case _:
-            return True
 
 
 def _index(f: Factor) -> tuple[Polynomial, ...]:

@@ -39,6 +39,7 @@ from relax_egraph.prove.sums import (
     Read,
     Sum,
     Term,
+    apply,
     factors_in,
     number,
 )
@@ -208,8 +209,9 @@ class Specials:
                 holds_ = compared(kind, element, self.value(limit))
                 self.assumed.append(z3().Or(element.nan, holds_))
 
-    def power(self, x: Extended, exponent: Any, key: str) -> Extended:
+    def power(self, a: Sum, exponent: Any, key: str) -> Extended:
         """A power with a small exponent, a whole number or a half."""
+        x = self.value(a)
         if exponent is None or exponent.denominator > 2 or abs(exponent) > 4:
             return self.unknown(key, [x])
         base = x
@@ -221,7 +223,8 @@ class Specials:
         for _ in range(abs(exponent.numerator)):
             result = times(result, base)
         if exponent < 0:
-            return self.inverse(key, result)
+            odd = exponent.denominator == 1 and exponent.numerator % 2
+            return self.inverse(a if odd else apply("abs", a), result)
         return result
 
     def applied(self, key: str, function: str, args: Sequence[Sum], dtype: str) -> Extended:
@@ -243,11 +246,14 @@ class Specials:
             case "*", [x, y]:
                 return times(x, y)
             case "/", [x, y]:
-                return times(x, self.inverse(args[1].key, y))
+                return times(x, self.inverse(args[1], y))
             case "inverse", [x]:
-                return self.inverse(args[0].key, x)
-            case "pow", [x, _]:
-                return self.power(x, args[1].number, key)
+                return self.inverse(args[0], x)
+            case "rsqrt", [x]:
+                root = apply("sqrt", args[0], dtype=dtype)
+                return self.inverse(root, self.value(root))
+            case "pow", _:
+                return self.power(args[0], args[1].number, key)
             case "max" | "min", [x, y]:
                 return extreme(function == "max", x, y)
             case (("<" | "<=" | ">" | ">=" | "==" | "!="), [x, y]):
@@ -262,6 +268,9 @@ class Specials:
             case "abs", [x]:
                 size = z3().If(x.real >= 0, x.real, -x.real)
                 return Extended(x.nan, z3().If(x.sign == 0, 0, 1), size)
+            case "log_add_exp", [x, y]:
+                both = plus(self.unary(key, "exp", x), self.unary(key, "exp", y))
+                return self.unary(key, "log", both)
             case "isnan", [x]:
                 return truth(x.nan)
             case "isinf", [x]:
@@ -295,13 +304,13 @@ class Specials:
             self.assumed += [(x.real > 0) == (y > 0), (x.real < 0) == (y < 0)]
         return real(y)
 
-    def inverse(self, key: str, x: Extended) -> Extended:
-        """``1 / x`` of what has a text; the sign of 0 is not known."""
+    def inverse(self, divisor: Sum, x: Extended) -> Extended:
+        """``1 / x``; the sign of 0 is known of operands, where it is positive, and of sizes."""
         self.divides = True
-        q = z3().Real(f"{key} inverse {len(self.assumed)}")
-        sign = z3().If(z3().Bool(f"{key} is below 0"), -1, 1)
+        q = z3().Real(f"{divisor.key} inverse {len(self.assumed)}")
         self.assumed.append(z3().Implies(x.real != 0, q * x.real == 1))
-        return inverse(x, q, sign)
+        negative = z3().Bool(f"{divisor.key} is below 0")
+        return inverse(x, q, 1 if _has_plain_zero(divisor) else z3().If(negative, -1, 1))
 
     def unary(self, key: str, function: str, x: Extended) -> Extended:
         """A function of one number, strict in NaN."""
@@ -324,9 +333,6 @@ class Specials:
                 nan = z3().Or(x.nan, x.sign < 0, z3().And(x.sign == 0, x.real < 0))
                 self.assumed += [y >= 0, z3().Implies(x.real >= 0, y * y == x.real)]
                 return Extended(nan, z3().If(x.sign > 0, 1, 0), y)
-            case "rsqrt":
-                root = self.unary(key, "sqrt", x)
-                return self.inverse(f"sqrt of {key}", root)
             case "sigmoid" | "tanh" | "erf":
                 least = 0 if function == "sigmoid" else -1
                 value = z3().If(x.sign > 0, z3().RealVal(1), z3().RealVal(least))
@@ -345,3 +351,14 @@ class Specials:
         """Assume a comparison of numbers of a rule."""
         kind = "==" if c.kind == "=" else c.kind
         self.assumed.append(ordered(kind, self.value(c.a), self.value(c.b)))
+
+
+def _has_plain_zero(a: Sum) -> bool:
+    """Whether 0 of an element is no -0: of an operand, where that is rounding, or of a size."""
+    match a.factor:
+        case Read() | Counted():
+            return True
+        case Applied(function, args):
+            return not args or function in ("abs", "sqrt", "exp")
+        case _:
+            return a.number is not None

@@ -10,12 +10,13 @@ from relax_egraph.prove.reals import Comparison, as_float
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Sum, single
 
-_TOTAL = frozenset(
-    (
-        *("+", "-", "*", "fma", "max", "min", "abs", "exp", "expm1", "sigmoid", "tanh", "erf"),
-        *("sin", "cos", "floor", "ceil", "round", "trunc", "sign", "select", "and", "or", "not"),
-    )
-)
+_LINEAR = frozenset(("+", "-", "*", "fma", "max", "min", "abs", "select", "and", "or", "not"))
+"""Functions that are infinite of infinite operands."""
+
+_TOTAL = _LINEAR | {
+    *("exp", "expm1", "sigmoid", "tanh", "erf", "sin", "cos"),
+    *("floor", "ceil", "round", "trunc", "sign"),
+}
 """Functions that have a value for all numbers."""
 
 ANY, NOT_NEGATIVE, POSITIVE = range(3)
@@ -24,24 +25,32 @@ ANY, NOT_NEGATIVE, POSITIVE = range(3)
 
 @dataclass
 class Totality:
-    """Asks `solver` whether counts are 0; `numbers` of a rule are compared with constants."""
+    """Asks `solver` whether counts are 0; `numbers` of a rule are compared with constants.
+
+    Operands are `finite`, or what is made of infinite ones counts, too.
+    """
 
     solver: Solver
     numbers: Sequence[Comparison]
+    finite: bool
 
-    def partial(self, f: Factor) -> Factor | None:
-        """What of a factor may have no value: a divisor, or a function; ``None`` if nothing."""
+    def partial(self, f: Factor) -> Sequence[Factor]:
+        """What of a factor may have no value: divisors, and functions."""
         match f:
             case Applied("/", (_, x), "float") | Applied("inverse", (x,)):
                 plain = self.sign(x) == POSITIVE or (x.number is not None and x.number != 0)
-                return None if plain else Applied("divisor", (x,))
-            case Applied("log" | "sqrt" | "rsqrt" as function, (x,)):
+                return () if plain else (Applied("divisor", (x,)),)
+            case Applied("rsqrt", (x,), dtype):
+                root = Applied("sqrt", (x,), dtype)
+                return (*self.partial(root), *self.partial(Applied("inverse", (single(root),))))
+            case Applied("log" | "sqrt" as function, (x,)):
                 least = NOT_NEGATIVE if function == "sqrt" else POSITIVE
-                return None if self.sign(x) >= least else f
+                return () if self.sign(x) >= least else (f,)
             case Applied(function, args, dtype) if args and dtype not in INTEGERS:
-                return None if function in _TOTAL or function.startswith("to ") else f
+                known = _TOTAL if self.finite else _LINEAR
+                return () if function in known or function.startswith("to ") else (f,)
             case _:
-                return None
+                return ()
 
     def sign(self, a: Sum) -> int:
         """What is known of the sign of an element."""
@@ -66,7 +75,9 @@ class Totality:
         match f:
             case Applied("exp", _):
                 return POSITIVE
-            case Applied("abs" | "sqrt", _):
+            case Applied("sqrt", (x,)):
+                return max(NOT_NEGATIVE, self.sign(x))
+            case Applied("abs", _):
                 return NOT_NEGATIVE
             case Applied("*", (x, y)) if x.key == y.key:
                 return max(NOT_NEGATIVE, self.sign(x))
