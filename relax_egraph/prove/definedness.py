@@ -7,7 +7,7 @@ infinite, they have to be reductions of the same, and elements agree with these 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ from relax_egraph.prove.conditions import Zero, mapped, names_in
 from relax_egraph.prove.digits import replaced
 from relax_egraph.prove.effort import QUERY, Effort
 from relax_egraph.prove.equality import Equality, ranges, solution
-from relax_egraph.prove.polynomial import ZERO, Polynomial
+from relax_egraph.prove.polynomial import ZERO, Index, Polynomial, variable, variables_in
 from relax_egraph.prove.reads import Occurrence, is_test
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.specials import Assumptions
@@ -27,6 +27,7 @@ from relax_egraph.prove.sums import (
     Sum,
     Term,
     names_of_factor,
+    numbered,
     replaced_sum,
 )
 from relax_egraph.prove.totality import Totality
@@ -74,9 +75,10 @@ class Definedness:
                 if not any(Equality(self.solver, []).terms(p, q) for q in known):
                     return f"only one side has {p.factors[0].key}, which may have no value"
         for mine, other in sides:
-            for r in mine:
+            others = {o.text: o for o in other if o.name}.values()
+            for r in {r.text: r for r in mine if r.name}.values():
                 known_number = isinstance(r.factor, Applied) and self.is_finite(r)
-                if r.name and not known_number and not self.is_read(r, other):
+                if not known_number and not self.is_read(r, others):
                     return f"only one side reads {r.name}, or reads it in a sum of nothing"
         return ""
 
@@ -95,18 +97,20 @@ class Definedness:
 
     def partial(self, side: Sequence[Occurrence]) -> list[Term]:
         """What may have no value, each over the variables that are in it."""
-        found: list[Term] = []
+        totality = Totality(self.solver, self.given.numbers, self.given.finite)
+        found: dict[str, Term] = {}
         for o in side:
-            with self.solver.scope((*ranges(o.binders), *o.where)):
-                totality = Totality(self.solver, self.given.numbers, self.given.finite)
+            names = names_of_factor(o.factor)
+            binders = tuple(b for b in o.binders if b.name in names)
+            where = tuple(c for c in o.where if not names_in(c).isdisjoint(names))
+            with self.solver.scope((*ranges(binders), *where)):
                 for f in totality.partial(o.factor):
-                    names = names_of_factor(f)
-                    binders = tuple(b for b in o.binders if b.name in names)
-                    where = tuple(c for c in o.where if not names_in(c).isdisjoint(names))
-                    found.append(Term(Fraction(1), (f,), binders, where))
-        return found
+                    inner = tuple(b for b in binders if b.name in names_of_factor(f))
+                    t = Term(Fraction(1), (f,), inner, where)
+                    found.setdefault(numbered(t.key), t)
+        return [*found.values()]
 
-    def is_read(self, r: Occurrence, others: Sequence[Occurrence]) -> bool:
+    def is_read(self, r: Occurrence, others: Iterable[Occurrence]) -> bool:
         """Whether `others` read what `r` does, wherever it counts: by choices of it, or by both."""
         left: list[tuple[Sum, bool]] = []
         for o in others:
@@ -133,13 +137,20 @@ class Definedness:
         That is for some values of the variables of sums around it, wherever `r` counts.
         """
         by = _placed(o, r)
-        inside = [mapped(c, lambda p: replaced(p, by)) for c in (*ranges(o.binders), *o.where)]
-        with self.solver.scope((*ranges(r.binders), *r.where)):
-            same = (
-                Zero(replaced(x, by) - y)
-                for x, y in zip(_index(o.factor), _index(r.factor), strict=True)
-            )
-            if not all(map(self.solver.holds, (*same, *inside))):
+        known = (*ranges(r.binders), *r.where)
+        texts = {c.key for c in known}
+        inside = (mapped(c, lambda p: replaced(p, by)) for c in (*ranges(o.binders), *o.where))
+        pairs = zip(_index(o.factor), _index(r.factor), strict=True)
+        apart = [replaced(x, by) - y for x, y in pairs]
+        if any(_varies(p, r) for p in apart):
+            return None
+        names = {b.name for b in r.binders}
+        asked = [*map(Zero, apart), *(c for c in inside if c.key not in texts)]
+        free = [c for c in asked if names.isdisjoint(names_in(c))]
+        if not all(map(self.solver.holds, free)):
+            return None
+        with self.solver.scope(known):
+            if not all(self.solver.holds(c) for c in asked if c not in free):
                 return None
             choices = [(replaced_sum(test, by), holds) for test, holds in o.choices]
             return [
@@ -147,6 +158,12 @@ class Definedness:
                 for test, holds in choices
                 if not any(holds == h and self.is_equal(test, t) for t, h in r.choices)
             ]
+
+
+def _varies(p: Polynomial, r: Occurrence) -> bool:
+    """Whether a polynomial is not 0 for all values of the variables around `r`."""
+    plain = all(isinstance(v, str | Index) for v in variables_in(p))
+    return plain and not p.variables.isdisjoint(b.name for b in r.binders)
 
 
 def _index(f: Factor) -> tuple[Polynomial, ...]:
@@ -169,5 +186,6 @@ def _placed(o: Occurrence, r: Occurrence) -> Mapping[str, Polynomial]:
             None,
         )
         if found is None:
-            return {b.name: by.get(b.name, ZERO) for b in o.binders}
+            alike = {b.extent.key: variable(b) for b in r.binders}
+            return {b.name: by.get(b.name, alike.get(b.extent.key, ZERO)) for b in o.binders}
         by[found[0]] = found[1]

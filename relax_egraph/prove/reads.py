@@ -9,7 +9,7 @@ from relax_egraph.prove.conditions import Condition
 from relax_egraph.prove.functions import absolute
 from relax_egraph.prove.polynomial import Index, Polynomial, variables_in
 from relax_egraph.prove.reals import Comparison, excluded, symbols_of
-from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Read, Sum
+from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Read, Sum, numbered
 from relax_egraph.prove.tensors import Place
 
 TESTS = frozenset(("<", "<=", ">", ">=", "==", "!=", "isnan", "isinf", "isfinite"))
@@ -58,6 +58,14 @@ class Occurrence:
                 return function
             case _:
                 return ""
+
+    @property
+    def text(self) -> str:
+        """Equal occurrences have one text, whatever the names of their variables are."""
+        binders = ",".join(f"{b.name}<{b.extent.key}" for b in self.binders)
+        where = ";".join(c.key for c in self.where)
+        choices = ";".join(f"{holds}{test.key}" for test, holds in self.choices)
+        return numbered(f"{self.factor.key}|{binders}|{where}|{choices}|{self.tested}{self.of}")
 
 
 NOWHERE = Occurrence(Counted(Polynomial()))

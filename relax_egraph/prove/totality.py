@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from relax_egraph.ir.dtypes import INTEGERS
 from relax_egraph.prove.conditions import Nonnegative
-from relax_egraph.prove.polynomial import Index
+from relax_egraph.prove.digits import nonnegative
+from relax_egraph.prove.polynomial import Index, Polynomial, variable
 from relax_egraph.prove.reals import Comparison, as_float
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Sum, single
+from relax_egraph.prove.tensors import counted
 
 _LINEAR = frozenset(("+", "-", "*", "fma", "max", "min", "abs", "select", "and", "or", "not"))
 """Functions that are infinite of infinite operands."""
@@ -39,7 +41,7 @@ class Totality:
         match f:
             case Applied("/", (_, x), "float") | Applied("inverse", (x,)):
                 plain = self.sign(x) == POSITIVE or (x.number is not None and x.number != 0)
-                return () if plain else (Applied("divisor", (x,)),)
+                return () if plain else tuple(Applied("divisor", (d,)) for d in _divisors(x))
             case Applied("rsqrt", (x,), dtype):
                 root = Applied("sqrt", (x,), dtype)
                 return (*self.partial(root), *self.partial(Applied("inverse", (single(root),))))
@@ -89,7 +91,7 @@ class Totality:
             case Applied(function, ()) if function.startswith("number "):
                 return self.of_number(single(f))
             case Counted(value):
-                return POSITIVE if self.solver.holds(Nonnegative(value - 1)) else NOT_NEGATIVE
+                return POSITIVE if nonnegative(value - 1) else NOT_NEGATIVE
             case Folded("+", binders, where, of):
                 return self.of_all(binders, self.sign(of)) if not where else ANY
             case _:
@@ -102,3 +104,18 @@ class Totality:
         if any(x is not None and (x > 0 or (x == 0 and c.kind in "<>")) for c, x in least):
             return POSITIVE
         return NOT_NEGATIVE if any(x is not None and x >= 0 for _, x in least) else ANY
+
+
+def _divisors(x: Sum) -> Sequence[Sum]:
+    """What a divisor is a product of, if that is of extents: it is 0 where one of them is."""
+    if len(x.terms) != 1 or not all(isinstance(f, Counted) for f in x.terms[0].factors):
+        return (x,)
+    counts = (f.value for f in x.terms[0].factors if isinstance(f, Counted))
+    return tuple(counted(p) for count in counts for p in _factors(count))
+
+
+def _factors(p: Polynomial) -> Sequence[Polynomial]:
+    if len(p.terms) != 1:
+        return (p,)
+    ((monomial, _),) = p.terms.items()
+    return tuple(map(variable, monomial))
