@@ -190,6 +190,9 @@ class Bindings(ABC):
                     raise Impossible
                 for x, y in zip(a, b, strict=True):
                     self.unify(x, y)
+            case (bool() | str(), Sum()) | (Sum(), bool() | str()):
+                if not self.assumed:
+                    raise IllFormed("a text or a truth value of a symbol is not known")
             case (bool(), _) | (_, bool()) | (str(), _) | (_, str()):
                 if a != b and may_be_one(a, b):
                     raise IllFormed("whether two orders of axes are one is not known")

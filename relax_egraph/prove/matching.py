@@ -15,7 +15,7 @@ from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove import reals, sums
 from relax_egraph.prove.attributes import Open
-from relax_egraph.prove.bindings import Unbound, forms_of, with_lists
+from relax_egraph.prove.bindings import Unbound, forms_of, text_of, with_lists
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.contradictions import is_false
 from relax_egraph.prove.nodes import Value, dtype_of
@@ -96,8 +96,10 @@ class Matching(Terms):
                 if found is not None and found != (fact.head == "vec-contains"):
                     raise Impossible
             case "not" | "and":
-                if self.value(fact) is not True:
+                if (value := self.value(fact)) is False:
                     raise Impossible
+                if value is not True:
+                    raise IllFormed(f"whether {text_of(fact)} is true is not known")
             case head:
                 raise IllFormed(f"nothing is known of {head}")
 
