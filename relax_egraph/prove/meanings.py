@@ -129,16 +129,25 @@ def number_of(choices: Choices, extents: Extents, dim: Dim) -> Dim:
 
 
 def all_zero(choices: Choices, extents: Extents, numbers: tuple[Dim, ...]) -> bool:
-    """All are 0: a premise that none is says less."""
-    for n in numbers:
-        extents.equate(n, 0)
-    return True
+    """Whether all are 0."""
+    return _all_are(choices, extents, numbers, 0)
 
 
 def all_one(choices: Choices, extents: Extents, numbers: tuple[Dim, ...]) -> bool:
-    """All are 1."""
+    """Whether all are 1."""
+    return _all_are(choices, extents, numbers, 1)
+
+
+def _all_are(choices: Choices, extents: Extents, numbers: tuple[Dim, ...], value: int) -> bool:
+    """Whether all numbers are `value`; nothing is assumed where they are not."""
+    if any(dims.distinct(n, value) for n in numbers):
+        return False
+    if all(dims.equal(n, value) for n in numbers):
+        return True
+    if not choices.of(f"all of {numbers} are {value}", (True, False)):
+        return False
     for n in numbers:
-        extents.equate(n, 1)
+        extents.equate(n, value)
     return True
 
 
