@@ -57,8 +57,7 @@ def _remove(items: tuple[Any, ...], at: int) -> tuple[Any, ...]:
 
 
 def _pop(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    _get(items, 0)
-    return items[:-1]
+    return items[:-1]  # of an empty vector, that vector
 
 
 def _function(name: str, *first: Any) -> tuple[Any, ...]:
