@@ -9,6 +9,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from relax_egraph.egraph.functions.function import FUNCTIONS
 from relax_egraph.egraph.rulebook.vocabulary import DIM_OPERATORS
 from relax_egraph.ir import dims
@@ -72,11 +74,47 @@ def _map(function: tuple[Any, ...], items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, float):
         return a / b
-    return math.trunc(a / b) if abs(a) < 2**52 else a // b
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _remainder(a: Any, b: Any) -> Any:
     return math.fmod(a, b) if isinstance(a, float) else a - b * _divide(a, b)
+
+
+def _power(a: Any, b: Any) -> Any:
+    """The power of floats; of integers, the exclusive or of their bits."""
+    if isinstance(a, int):
+        return a ^ b
+    with np.errstate(all="ignore"):
+        return float(np.float_power(a, b))
+
+
+def _logarithm(n: int) -> int:
+    """The integer logarithm to base 2."""
+    if n <= 0:
+        raise ValueError
+    return n.bit_length() - 1
+
+
+def _to_integer(number: float) -> int:
+    """The nearest integer towards 0, within 64 bits; that of NaN is 0."""
+    if math.isnan(number):
+        return 0
+    return int(min(max(number, -(2.0**63)), 2**63 - 1))
+
+
+def _least(a: Any, b: Any) -> Any:
+    return min(a, b, key=_in_order)
+
+
+def _greatest(a: Any, b: Any) -> Any:
+    return max(a, b, key=_in_order)
+
+
+def _in_order(number: Any) -> tuple[bool, Any]:
+    """NaN is above all other numbers."""
+    return isinstance(number, float) and math.isnan(number), number
 
 
 def _vector(*items: Any) -> tuple[Any, ...]:
@@ -174,19 +212,19 @@ PRIMITIVES: Mapping[str, Callable[..., Any]] = {
     "%": _remainder,
     "neg": operator.neg,
     "abs": abs,
-    "min": min,
-    "max": max,
+    "min": _least,
+    "max": _greatest,
     "not": operator.not_,
     "and": operator.and_,
     "or": operator.or_,
     "sqrt": math.sqrt,
     "exp": math.exp,
     "log": math.log,
-    "log2": math.log2,
+    "log2": _logarithm,
     "pow": pow,
-    "^": pow,
+    "^": _power,
     "to-f64": float,
-    "to-i64": int,
+    "to-i64": _to_integer,
     "to-string": str,
     **{
         prefix + sign: compare
