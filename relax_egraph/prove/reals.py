@@ -131,7 +131,8 @@ def computed(head: str, args: Sequence[Any]) -> Any:
         case (("max" | "min"), [a, b]):
             x, y = as_float(a), as_float(b)
             if x is not None and y is not None:
-                return a if (x >= y) == (head == "max") else b
+                first = Comparison("<=" if head == "min" else ">=", a, b)
+                return a if first.of(x, y) else b
             return sums.apply(head, a, b, dtype="float" if head == "max" else "number")
         case "abs", [a]:
             return functions.absolute(a)
