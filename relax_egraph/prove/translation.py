@@ -293,14 +293,13 @@ class Translation:
     def bound(self, f: Read, made: Any) -> None:
         """What is assumed of the elements of an operand."""
         for name, kind, limit in self.bounds:
-            if name != f.tensor or self.bits:
+            if name != f.tensor or self.bits or kind == "finite":
                 continue
-            if f.dtype == "bool":
-                made = z3().If(made, z3().IntVal(1), z3().IntVal(0))
-            if kind in ("finite",):
-                continue
-            value = self.value(limit, f.dtype if limit.number is not None else "float64")
-            relation = {">=": made >= value, "<=": made <= value, "!=": made != value}
+            of_bool = f.dtype == "bool"
+            x = z3().If(made, z3().IntVal(1), z3().IntVal(0)) if of_bool else made
+            of_dtype = limit.number is not None and not of_bool
+            value = self.value(limit, f.dtype if of_dtype else "float64")
+            relation = {">=": x >= value, "<=": x <= value, "!=": x != value}
             self.assumed.append(relation[kind])
 
     def assume_comparison(self, c: Comparison) -> None:
