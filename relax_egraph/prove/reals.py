@@ -118,15 +118,15 @@ def number(value: Any) -> Sum:
 def computed(head: str, args: Sequence[Any]) -> Any:
     """A primitive of rules, of numbers of which one is symbolic."""
     match head, [number(a) for a in args]:
-        case "+", [a, b]:
+        case "+", [a, b] if not _cancel(a, b):
             return sums.add(a, b)
-        case "-", [a, b]:
+        case "-", [a, b] if not _cancel(a, sums.scale(b, -1)):
             return sums.add(a, sums.scale(b, -1))
         case "-" | "neg", [a]:
             return sums.scale(a, -1)
-        case "*", [a, b]:
+        case "*", [a, b] if not _spread(a, b):
             return functions.times(a, b)
-        case "/", [a, b]:
+        case "/", [a, b] if not _spread(a, functions.inverse(b)):
             return functions.times(a, functions.inverse(b))
         case (("max" | "min"), [a, b]):
             x, y = as_float(a), as_float(b)
@@ -138,6 +138,23 @@ def computed(head: str, args: Sequence[Any]) -> Any:
             return functions.absolute(a)
         case _, numbers:
             return sums.apply(f"primitive {head}", *numbers)
+
+
+def _cancel(a: Sum, b: Sum) -> bool:
+    """Whether ``a + b`` lacks a term of both, which is NaN of infinite symbols."""
+    return any(
+        s.factors == t.factors and s.coefficient * t.coefficient < 0
+        for s in a.terms
+        for t in b.terms
+        if s.factors
+    )
+
+
+def _spread(a: Sum, b: Sum) -> bool:
+    """Whether a symbol is multiplied by 0, or by a sum, which is not 0 or NaN where terms are."""
+    return any(
+        y.number is None and (x.number == 0 or len(x.terms) > 1) for x, y in ((a, b), (b, a))
+    )
 
 
 def symbols_of(number: Sum) -> list[Sum]:
