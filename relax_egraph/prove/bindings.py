@@ -56,6 +56,8 @@ class Bindings(ABC):
     """One run over the `facts` of a rule, and the terms that it has `made` then.
 
     `dtypes` are those that operands may have, and `forms` what a value is as well, by its text.
+    `rounded` are the numbers that the engine rounds, by their texts; true if not in their sign.
+    It `is_partial` if a premise is left out: what holds then holds with it.
     """
 
     facts: Sequence[Tree]
@@ -84,6 +86,8 @@ class Bindings(ABC):
     forms: dict[str, list[Value]] = field(default_factory=dict[str, list[Value]])
     most_axes: int = 0
     named: set[Named] = field(default_factory=set[Named])
+    rounded: dict[str, bool] = field(default_factory=dict[str, bool])
+    is_partial: bool = False
 
     @abstractmethod
     def value(self, tree: Tree) -> Any:
@@ -193,6 +197,7 @@ class Bindings(ABC):
             case (bool() | str(), Sum()) | (Sum(), bool() | str()):
                 if not self.assumed:
                     raise IllFormed("a text or a truth value of a symbol is not known")
+                self.is_partial = True
             case (bool(), _) | (_, bool()) | (str(), _) | (_, str()):
                 if a != b and may_be_one(a, b):
                     raise IllFormed("whether two orders of axes are one is not known")
@@ -244,13 +249,32 @@ class Bindings(ABC):
             case _:
                 pass
 
+    def holds_exactly(self, c: reals.Comparison) -> bool:
+        """Whether what holds of rounded numbers holds of exact ones: of signs of differences."""
+        return all(
+            x.key not in self.rounded or (self.rounded[x.key] and reals.as_float(y) == 0)
+            for x, y in ((c.a, c.b), (c.b, c.a))
+        )
+
+    def round(self, head: str, args: Sequence[Any], result: Sum) -> None:
+        """Note whether the engine rounds a number that is computed of others."""
+        known = {a.key: a.key in self.rounded for a in args if isinstance(a, Sum)}
+        plain = not any(known.values())
+        if reals.as_float(result) is None and not (
+            plain and (head in reals.EXACT or result.key in known)
+        ):
+            of_sign = plain and head in ("+", "-")
+            self.rounded[result.key] = of_sign and self.rounded.get(result.key, True)
+
     def compared(self, head: str, a: Any, b: Any) -> None:
         """A comparison of numbers, texts or vectors."""
         if isinstance(a, Sum | float) or isinstance(b, Sum | float):
             c = reals.Comparison(head, reals.number(a), reals.number(b))
             if c.decided is False:
                 raise Impossible
-            if c.decided is None and c not in self.numbers:
+            if c.decided is None and not self.holds_exactly(c):
+                self.is_partial = True
+            elif c.decided is None and c not in self.numbers:
                 self.numbers.append(c)
             return
         texts = all(isinstance(x, str | bool | int) for x in (a, b))

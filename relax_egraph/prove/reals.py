@@ -115,7 +115,7 @@ def number(value: Any) -> Sum:
     return functions.real(float(value))
 
 
-def computed(head: str, args: Sequence[Any]) -> Any:
+def computed(head: str, args: Sequence[Any]) -> Sum:
     """A primitive of rules, of numbers of which one is symbolic."""
     match head, [number(a) for a in args]:
         case "+", [a, b] if not _cancel(a, b):
@@ -129,15 +129,15 @@ def computed(head: str, args: Sequence[Any]) -> Any:
         case "/", [a, b] if not _spread(a, functions.inverse(b)):
             return functions.times(a, functions.inverse(b))
         case (("max" | "min"), [a, b]):
-            x, y = as_float(a), as_float(b)
-            if x is not None and y is not None:
-                first = Comparison("<=" if head == "min" else ">=", a, b)
-                return a if first.of(x, y) else b
             return sums.apply(head, a, b, dtype="float" if head == "max" else "number")
         case "abs", [a]:
             return functions.absolute(a)
         case _, numbers:
             return sums.apply(f"primitive {head}", *numbers)
+
+
+EXACT = frozenset(("neg", "abs", "min", "max"))
+"""The primitives of numbers that do not round."""
 
 
 def _cancel(a: Sum, b: Sum) -> bool:

@@ -290,7 +290,14 @@ class Terms(Lists):
     def computed(self, head: str, args: tuple[Any, ...], text: str) -> Any:
         """A primitive or a function of rules."""
         if any(isinstance(a, Sum) for a in args):
-            return reals.computed(head, args)
+            numbers = (reals.as_float(a) for a in args if isinstance(a, Sum))
+            known = [float(n) for n in numbers if n is not None]
+            if len(known) == len(args):  # in floats, as the engine does
+                value = self.computed(head, (*known,), text)
+                return functions.real(value) if isinstance(value, float) else value
+            result = reals.computed(head, args)
+            self.round(head, args, result)
+            return result
         if head in MEANINGS:
             try:
                 return MEANINGS[head](self.questions(text, args), self.extents, *args)

@@ -86,6 +86,8 @@ def witness(
     matching: Matching, left: Value, right: Value | Sum, stated: FloatClass
 ) -> Witness | None:
     """Operands for which both sides of an instance of such a rule differ, if some are found."""
+    if matching.is_partial:
+        return None
     room = _FAST if stated == "fast" else 0.0
     names = _symbols(matching)
     for trial, extents in enumerate(_extents(matching)):

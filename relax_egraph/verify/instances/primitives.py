@@ -79,7 +79,9 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    return math.fmod(a, b) if isinstance(a, float) else a - b * _divide(a, b)
+    if not isinstance(a, float):
+        return a - b * _divide(a, b)
+    return math.nan if math.isinf(a) and b else math.fmod(a, b)
 
 
 def _power(a: Any, b: Any) -> Any:
