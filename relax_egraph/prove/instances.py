@@ -12,6 +12,7 @@ from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped, SaturationError
 from relax_egraph.ir.dims import Dim
 from relax_egraph.ir.dtypes import DTYPES
+from relax_egraph.prove.bindings import forms_of
 from relax_egraph.prove.choices import Choices, Impossible, runs
 from relax_egraph.prove.comparison import NotProven
 from relax_egraph.prove.effort import Effort, Pass
@@ -161,7 +162,7 @@ def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     if "count-matches" in names:
         return DTYPES
     return (
-        *_floats(" ".join(map(written, trees))),
+        *_floats(trees),
         "int32",
         "uint32",
         "bool",
@@ -184,11 +185,13 @@ def _makes_texts(trees: Sequence[Tree]) -> bool:
     return (parts and "+" in names) or any(FUNCTIONS[h].result == "String" for h in called)
 
 
-def _floats(text: str) -> tuple[str, ...]:
-    """The floats that a rule says, and one that it does not."""
+def _floats(trees: Sequence[Tree]) -> tuple[str, ...]:
+    """The floats that a rule says, and one more for each dtype of which it speaks."""
     every = ("float64", "float32", "float16", "bfloat16")
+    text = " ".join(map(written, trees))
     said = [d for d in every if f'"{d}"' in text]
-    return (*[d for d in every if d not in said][:1], *said)
+    spoken = {written(f) for t in trees for f in forms_of(t) if f.head == "dtype-of"}
+    return (*[d for d in every if d not in said][: max(1, len(spoken))], *said)
 
 
 _MOVES = frozenset(
