@@ -56,7 +56,8 @@ class Bindings(ABC):
     """One run over the `facts` of a rule, and the terms that it has `made` then.
 
     `dtypes` are those that operands may have, and `forms` what a value is as well, by its text.
-    `rounded` are the numbers that the engine rounds, by their texts; true if not in their sign.
+    `rounded` are the numbers that the engine rounds, by their texts, with those that each is
+    compared with as if it were exact.
     It `is_partial` if a premise is left out: what holds then holds with it.
     """
 
@@ -86,7 +87,7 @@ class Bindings(ABC):
     forms: dict[str, list[Value]] = field(default_factory=dict[str, list[Value]])
     most_axes: int = 0
     named: set[Named] = field(default_factory=set[Named])
-    rounded: dict[str, bool] = field(default_factory=dict[str, bool])
+    rounded: dict[str, Set[float]] = field(default_factory=dict[str, Set[float]])
     is_partial: bool = False
 
     @abstractmethod
@@ -250,21 +251,25 @@ class Bindings(ABC):
                 pass
 
     def holds_exactly(self, c: reals.Comparison) -> bool:
-        """Whether what holds of rounded numbers holds of exact ones: of signs of differences."""
-        return all(
-            x.key not in self.rounded or (self.rounded[x.key] and reals.as_float(y) == 0)
-            for x, y in ((c.a, c.b), (c.b, c.a))
-        )
+        """Whether what holds of rounded numbers holds of exact ones."""
+        for x, y in ((c.a, c.b), (c.b, c.a)):
+            limit = reals.as_float(y)
+            if x.key in self.rounded and (limit is None or limit not in self.rounded[x.key]):
+                return False
+            if x.key in self.rounded and limit != 0 and c.kind not in ("<", ">", "!="):
+                return False  # what is too large is rounded to ∞
+        return True
 
     def round(self, head: str, args: Sequence[Any], result: Sum) -> None:
         """Note whether the engine rounds a number that is computed of others."""
         known = {a.key: a.key in self.rounded for a in args if isinstance(a, Sum)}
         plain = not any(known.values())
-        if reals.as_float(result) is None and not (
+        if reals.as_float(result) is not None or (
             plain and (head in reals.EXACT or result.key in known)
         ):
-            of_sign = plain and head in ("+", "-")
-            self.rounded[result.key] = of_sign and self.rounded.get(result.key, True)
+            return
+        limits = reals.LIMITS.get(head, frozenset()) if plain else frozenset[float]()
+        self.rounded[result.key] = self.rounded.get(result.key, limits) & limits
 
     def compared(self, head: str, a: Any, b: Any) -> None:
         """A comparison of numbers, texts or vectors."""

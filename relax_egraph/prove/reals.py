@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -138,6 +138,14 @@ def computed(head: str, args: Sequence[Any]) -> Sum:
 
 EXACT = frozenset(("neg", "abs", "min", "max"))
 """The primitives of numbers that do not round."""
+
+_INFINITE = frozenset((math.inf, -math.inf))
+
+LIMITS: Mapping[str, Set[float]] = {
+    **dict.fromkeys(("+", "-"), _INFINITE | {0.0}),  # a difference is 0 of equal numbers only
+    **dict.fromkeys(("*", "/"), _INFINITE),
+}
+"""The numbers that results of primitives are above or below, whether they are rounded or not."""
 
 
 def _cancel(a: Sum, b: Sum) -> bool:
