@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo
-from relax_egraph.prove import reads, specials
+from relax_egraph.prove import reads
 from relax_egraph.prove.algebra import PRODUCTS, SEMIRING, WRITTEN, Algebra
 from relax_egraph.prove.conditions import Condition, Nonnegative, Zero, negated
 from relax_egraph.prove.counts import Counts, divides_by_counts
@@ -22,7 +22,7 @@ from relax_egraph.prove.pointwise import Pointwise
 from relax_egraph.prove.polynomial import Polynomial, of_dim, variable
 from relax_egraph.prove.questions import Instance, recorded
 from relax_egraph.prove.reading import Reader, Undecided
-from relax_egraph.prove.reals import is_computed
+from relax_egraph.prove.reals import as_float, divisors_in, excluded, is_computed
 from relax_egraph.prove.signs import Signs
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.specials import Assumptions
@@ -122,8 +122,7 @@ class Comparing:
             for k in range(len(left.info.fields)):
                 self.compare(_field(left, k), _field(right, k))
             return
-        divides = isinstance(right, Sum) and "inverse" in specials.functions_in(right)
-        if divides and not any(c.kind == "!=" for c in self.matching.numbers):
+        if isinstance(right, Sum) and not all(map(self.is_divisor, divisors_in(right))):
             raise NotProven("a number may be divided by 0")
         if not isinstance(right, Sum):
             self.of_one_type(left, right)
@@ -140,6 +139,11 @@ class Comparing:
         sides = (left,) if isinstance(right, Sum) else (left, right)
         if any(is_float(dtype_of(v)) for v in parts(sides) if isinstance(v.info, TensorStructInfo)):
             self.elementwise(self.written, left, right)
+
+    def is_divisor(self, number: Sum) -> bool:
+        """Whether a number of a rule is assumed to be other than 0."""
+        known = as_float(number)
+        return known != 0 if known is not None else excluded(self.matching.numbers, number, 0.0)
 
     def of_range(self, number: Sum, dtype: str) -> None:
         """Raise `NotProven` unless a computed number is one of `dtype`: integers wrap around."""

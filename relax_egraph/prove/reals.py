@@ -171,6 +171,12 @@ def symbols_of(number: Sum) -> list[Sum]:
     return [sums.single(f) for f in applied if not f.args and f.function.startswith("number ")]
 
 
+def divisors_in(number: Sum) -> list[Sum]:
+    """The numbers that a number is divided by."""
+    applied = (f for f in sums.factors_in(number) if isinstance(f, sums.Applied))
+    return [f.args[0] for f in applied if f.function == "inverse"]
+
+
 def is_computed(number: Sum) -> bool:
     """Whether a number is neither a constant, nor a symbol, nor one of several."""
     f = number.factor
