@@ -7,12 +7,13 @@ infinite, they have to be reductions of the same, and elements agree with these 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice, product
 
 from relax_egraph.prove import reads, specials
-from relax_egraph.prove.conditions import Zero, mapped, names_in
+from relax_egraph.prove.conditions import Condition, Zero, mapped, names_in, polynomials_in
 from relax_egraph.prove.digits import replaced
 from relax_egraph.prove.effort import QUERY, Effort
 from relax_egraph.prove.equality import Equality, ranges, solution
@@ -136,7 +137,12 @@ class Definedness:
 
         That is for some values of the variables of sums around it, wherever `r` counts.
         """
-        by = _placed(o, r)
+        return next((x for by in _placements(o, r) if (x := self.left(o, r, by)) is not None), None)
+
+    def left(
+        self, o: Occurrence, r: Occurrence, by: Mapping[str, Polynomial]
+    ) -> list[tuple[Sum, bool]] | None:
+        """The same for these values of the variables."""
         known = (*ranges(r.binders), *r.where)
         texts = {c.key for c in known}
         inside = (mapped(c, lambda p: replaced(p, by)) for c in (*ranges(o.binders), *o.where))
@@ -170,22 +176,46 @@ def _index(f: Factor) -> tuple[Polynomial, ...]:
     return f.index if isinstance(f, Read) else ()
 
 
-def _placed(o: Occurrence, r: Occurrence) -> Mapping[str, Polynomial]:
-    """Values for the variables of `o` for which it may be of the element that `r` is of."""
+MOST_PLACEMENTS = 8
+"""The most values that are tried for variables of sums that no index says."""
+
+
+def _placements(o: Occurrence, r: Occurrence) -> Iterator[Mapping[str, Polynomial]]:
+    """Values for the variables of `o` for which it may be of the element that `r` is of.
+
+    What no index says is a variable of the same range, the first position, or the first for which
+    a condition holds.
+    """
     by: dict[str, Polynomial] = {}
     pairs = [*zip(_index(o.factor), _index(r.factor), strict=True)]
-    while True:
-        names = {b.name for b in o.binders} - by.keys()
-        found = next(
-            (
-                (name, value)
-                for x, y in pairs
-                for name in names & replaced(x, by).variables
-                if (value := solution(replaced(x, by), y, name)) is not None
-            ),
-            None,
-        )
-        if found is None:
-            alike = {b.extent.key: variable(b) for b in r.binders}
-            return {b.name: by.get(b.name, alike.get(b.extent.key, ZERO)) for b in o.binders}
-        by[found[0]] = found[1]
+    while found := _found(pairs, {b.name for b in o.binders} - by.keys(), by):
+        by.update(found)
+    open_ = [b for b in o.binders if b.name not in by]
+    alike = {b.extent.key: variable(b) for b in r.binders}
+    values = [
+        {p.key: p for p in (alike.get(b.extent.key, ZERO), ZERO, *_bounds(b.name, o.where))}
+        for b in open_
+    ]
+    for chosen in islice(product(*(v.values() for v in values)), MOST_PLACEMENTS):
+        yield by | {b.name: value for b, value in zip(open_, chosen, strict=True)}
+
+
+def _found(
+    pairs: Iterable[tuple[Polynomial, Polynomial]],
+    names: Set[str],
+    by: Mapping[str, Polynomial],
+) -> Mapping[str, Polynomial]:
+    """The value of one more variable, for which two indices are equal."""
+    for x, y in ((replaced(x, by), y) for x, y in pairs):
+        for name in sorted(names & x.variables):
+            if (value := solution(x, y, name)) is not None:
+                return {name: value}
+    return {}
+
+
+def _bounds(name: str, where: Iterable[Condition]) -> Iterator[Polynomial]:
+    """The numbers that conditions say a variable is at least, or at most."""
+    for p in (p for c in where for p in polynomials_in(c)):
+        value = solution(p, ZERO, name)
+        if value is not None and value.number is not None:
+            yield value
