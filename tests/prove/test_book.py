@@ -12,7 +12,7 @@ BOOK = RuleBook.default(fast_math=True, bounded=True)
 RULES = {rule.name: rule for rule in equating(BOOK)}
 
 STEPS = (
-    *("matmul-of-transposed", "matmul-grouped-left", "sum-of-sum", "max-of-multiple"),
+    *("matmul-of-transposed", "matmul-grouped-left", "sum-of-multiple", "max-of-multiple"),
     *("reshape-of-scalar-broadcast", "unary-of-permuted", "reduction-of-permuted"),
     *("permute-twice", "log-softmax-from-softmax", "exp-of-sum"),
 )
