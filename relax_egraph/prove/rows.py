@@ -24,6 +24,13 @@ def others(name: str, book: RuleBook) -> str:
     return ""
 
 
+def of_user(name: str, book: RuleBook) -> str:
+    """Which rule of a user adds to a fact that proofs believe; empty if none does."""
+    makers = makers_of(book).adding(name)
+    mine = (maker.rule.name for maker in makers if maker.rule.name in book.of_user)
+    return next((f"{rule} adds to {name}, which proofs believe" for rule in mine), "")
+
+
 @cache
 def tables_of(book: RuleBook) -> Mapping[str, Form]:
     """The declarations of relations and functions, by their name."""

@@ -12,7 +12,7 @@ from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Sum, single
 from relax_egraph.prove.tensors import counted
 
-_LINEAR = frozenset(("+", "-", "*", "fma", "max", "min", "abs", "select", "and", "or", "not"))
+_LINEAR = frozenset(("at", "+", "-", "*", "fma", "max", "min", "abs", "select", "and", "or", "not"))
 """Functions that are infinite of infinite operands."""
 
 _TOTAL = _LINEAR | {

@@ -25,7 +25,7 @@ from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.egraph.rulebook.meaning import Meaning
 from relax_egraph.egraph.rulebook.rule import Direction, Row
 from relax_egraph.prove.arranging import arranged, with_floats, with_lists, with_numbers
-from relax_egraph.prove.rows import others
+from relax_egraph.prove.rows import of_user, others
 from relax_egraph.verify.instances.makers import Makers, makers_of
 from relax_egraph.verify.instances.query import literal_of
 
@@ -47,6 +47,9 @@ KNOWN = frozenset(
     )
 )
 """Facts that a general form knows by itself."""
+
+BELIEVED = KNOWN - {"const-scalar"}
+"""Of these, what a rule adds is not shown by its own proof."""
 
 BUILT = "built="
 """An equation with a term that a rule made: it has to be well-typed, as the right side."""
@@ -104,6 +107,9 @@ class _Unfolding:
                 rest = (*facts[:place], *facts[place + 1 :])
                 yield from self.ways(rest, rules, meanings)
                 return
+            for head in sorted(BELIEVED.intersection(heads(fact))):
+                if reason := of_user(head, self.book):
+                    raise Recursive(reason)
             found = _relation(fact, self.makers)
             if found is None:
                 continue

@@ -120,11 +120,25 @@ def test_rows_that_a_user_adds_to_a_relation_of_the_book_are_steps_too() -> None
     assert "negative-by-three" in verdict.reason
 
 
-def test_rules_of_users_add_to_no_fact_that_proofs_believe() -> None:
+def test_what_users_add_to_a_fact_that_proofs_believe_is_not_believed() -> None:
+    text = """
+(rule ((= y (R.negative x)) (is-float x)) ((is-nonnegative y)) :name "negative-is-positive")
+; float: exact
+(rewrite (R.abs x) x :when ((is-nonnegative x) (is-float x)) :name "abs-of-what-is-said")"""
+    book = RuleBook.default([rules.Rules((("mine.egg", text),))], fast_math=True, bounded=True)
+    (rule,) = [r for r in book.rules if r.name == "abs-of-what-is-said"]
+
+    verdict = prove(rule, book)
+
+    reason = "negative-is-positive adds to is-nonnegative, which proofs believe"
+    assert (verdict.status, verdict.reason) == ("not proven", reason)
+
+
+def test_users_add_to_few_facts_that_proofs_believe() -> None:
     """But to numbers of tensors: a rule that adds one is proven itself."""
     scope = RuleBook.default(fast_math=True, bounded=True).reading.scope
 
-    assert KNOWN - scope.closed == {"const-scalar"}
+    assert KNOWN - scope.closed == {"const-scalar", "is-nonnegative", "is-number"}
 
 
 @pytest.mark.parametrize("head", OF_ONE_DTYPE)

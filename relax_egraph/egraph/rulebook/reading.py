@@ -13,7 +13,7 @@ from relax_egraph.egraph.rulebook.forms import Source
 from relax_egraph.egraph.rulebook.generate import generated, generated_rules
 from relax_egraph.egraph.rulebook.loader import load
 from relax_egraph.egraph.rulebook.rule import Entry, Rule, Statement
-from relax_egraph.egraph.rulebook.scope import OF_FAMILIES, WRITTEN_BY_RULES, Scope, declarations_in
+from relax_egraph.egraph.rulebook.scope import WRITTEN_BY_RULES, Scope, declarations_in
 from relax_egraph.errors import SaturationError
 from relax_egraph.ir.operators import Operators, in_force
 from relax_egraph.workers.pool import run_in_worker
@@ -147,7 +147,7 @@ def _closed(scope: Scope) -> frozenset[str]:
     known = {name for name, d in scope.declarations.items() if d.kind in ("function", "relation")}
     facts = (e.form for e in generated() if e.form.head in ("function", "relation"))
     named = (declaration.name for form in facts for declaration in declarations_in(form))
-    return frozenset((*known, *named, *OF_FAMILIES)) - {*WRITTEN_BY_RULES}
+    return frozenset((*known, *named)) - {*WRITTEN_BY_RULES}
 
 
 @lru_cache(16)
