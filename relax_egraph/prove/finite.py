@@ -6,7 +6,7 @@ from relax_egraph.prove import reads
 from relax_egraph.prove.questions import ask, z3
 from relax_egraph.prove.reads import TESTS
 from relax_egraph.prove.reals import Comparison
-from relax_egraph.prove.specials import EFFORT, Assumptions, Specials, Untold
+from relax_egraph.prove.specials import EFFORT, Assumptions, Specials
 from relax_egraph.prove.sums import Applied, Counted, Folded, Read, Sum, factors_in
 
 _FINITE = frozenset(
@@ -25,12 +25,9 @@ def is_finite(a: Sum, assumed: Assumptions) -> bool:
     if reads.has_reductions(a):
         return False
     into = Specials(assumed)
-    try:
-        value = into.value(a)
-        for c in assumed.numbers:
-            into.assume(c)
-    except Untold:
-        return False
+    value = into.value(a)
+    for c in assumed.numbers:
+        into.assume(c)
     infinite = (z3().Not(value.nan), value.sign != 0)
     return ask((*into.assumed, *into.integers.known, *infinite), EFFORT) == "impossible"
 

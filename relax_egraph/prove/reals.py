@@ -10,6 +10,7 @@ from typing import Any
 from relax_egraph.prove import functions, sums
 from relax_egraph.prove.nodes import Value
 from relax_egraph.prove.sums import Sum
+from relax_egraph.verify.instances.primitives import in_order
 
 COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -40,7 +41,7 @@ class Comparison:
 
     def of(self, x: float | Fraction, y: float | Fraction) -> bool:
         """Whether it holds of two numbers: premises have NaN above ∞, and equal to itself."""
-        return COMPARED[self.kind]((math.isnan(x), _plain(x)), (math.isnan(y), _plain(y)))
+        return COMPARED[self.kind](in_order(x), in_order(y))
 
     def excludes(self, number: Sum, value: float) -> bool:
         """Whether it is false if `number` has this value."""
@@ -92,10 +93,6 @@ class Bound:
     value: Value
     kind: str
     limit: Sum
-
-
-def _plain(x: float | Fraction) -> float | Fraction:
-    return 0 if math.isnan(x) else x
 
 
 def as_float(a: Sum) -> float | Fraction | None:

@@ -1,10 +1,8 @@
 """NaN, infinities and divisions by 0: both sides have them for the same operands.
 
-Elements without reductions are compared as numbers of the extended reals, with NaN.  Of reductions,
-both sides have to read the same operands: one that only one side reads may be NaN, and one that is
-read outside of a sum over nothing, too.  A comparison of floats makes an ordinary number of NaN, so
-that elements which are chosen by one also have to have the same value then, with reductions as
-unknown numbers.
+Elements are compared as numbers of the extended reals, with NaN, and their reductions as unknown
+ones.  A comparison of floats, or an integer made of one, is an ordinary number of NaN: elements
+with such have to have the same value then, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,10 +52,6 @@ EFFORT = 6_000_000
 """The steps for one question, in the solver's measure."""
 
 
-class Untold(Exception):
-    """An operation whose special values are not described."""
-
-
 def functions_in(a: Sum) -> set[str]:
     """The functions that an element applies."""
     return {f.function for f in factors_in(a) if isinstance(f, Applied)}
@@ -83,12 +77,9 @@ def agree(a: Sum, b: Sum, dtype: str, assumed: Assumptions, *, valued: bool = Fa
     """
     functions = functions_in(a) | functions_in(b)
     into = Specials(replace(assumed, finite=assumed.finite and "pow" not in functions))
-    try:
-        x, y = into.value(a), into.value(b)
-        for c in assumed.numbers:
-            into.assume(c)
-    except Untold:
-        return None
+    x, y = into.value(a), into.value(b)
+    for c in assumed.numbers:
+        into.assume(c)
     # a product has the sign of its 0; of a sum, the sign of 0 is not described
     unsigned = into.divides and not {"+", "-"} & functions
     signed = z3().BoolVal(True) if unsigned else x.sign == y.sign
@@ -164,8 +155,6 @@ class Specials:
                 return self.operand(function, "number")
             case Applied(function, args, dtype):
                 return self.applied(f.key, function, args, dtype)
-            case _:
-                raise Untold
 
     def same(self, f: Read | Folded) -> Extended:
         """An element of an operand, or a reduction; equal ones are one number."""

@@ -4,7 +4,7 @@ egglog checks everything once more.  The messages of this check are better for c
 they name the operator's arguments, the nearest known name, or the place of the other use.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
 from relax_egraph.egraph.rulebook.forms import (
@@ -230,21 +230,24 @@ class _RuleCheck:
                 for value in values if action.head in ("delete", "subsume") else (action,):
                     self.sort(value, None)
 
+    @property
+    def closed(self) -> Set[str]:
+        """The facts to which the rule may not add: of a user, those that the engine deduces."""
+        return frozenset() if self.scope.trusted else self.scope.closed
+
     def _writes(self, action: Form) -> None:
         """Check that a user's rule does not write to a fact that the engine deduces."""
         changed = action.head in ("set", "delete", "subsume")
         target = action.items[1] if changed and len(action.items) > 1 else action
-        closed = () if self.scope.trusted else self.scope.closed
-        if isinstance(target, Form) and target.head in closed:
+        if isinstance(target, Form) and target.head in self.closed:
             raise self._of_engine(action, target.head)
         self._makes(action)
 
     def _makes(self, tree: Tree) -> None:
         """Check that a term that a user's rule makes is, or has in it, no fact of the engine."""
-        closed = () if self.scope.trusted else self.scope.closed
         for form in forms_in(tree):
             declared = self.scope.declarations.get(form.head)
-            if form.head in closed and (declared is None or declared.result == "Unit"):
+            if form.head in self.closed and (declared is None or declared.result == "Unit"):
                 raise self._of_engine(form, form.head)
 
     def _of_engine(self, tree: Tree, name: str) -> RuleError:

@@ -107,16 +107,17 @@ def _to_integer(number: float) -> int:
 
 
 def _least(a: Any, b: Any) -> Any:
-    return min(a, b, key=_in_order)
+    return min(a, b, key=in_order)
 
 
 def _greatest(a: Any, b: Any) -> Any:
-    return max(a, b, key=_in_order)
+    return max(a, b, key=in_order)
 
 
-def _in_order(number: Any) -> tuple[bool, Any]:
-    """NaN is above all other numbers."""
-    return isinstance(number, float) and math.isnan(number), number
+def in_order(number: Any) -> tuple[bool, Any]:
+    """What orders numbers as the engine does: NaN is above all others, and equal to itself."""
+    is_nan = isinstance(number, float) and math.isnan(number)
+    return is_nan, 0 if is_nan else number
 
 
 def _vector(*items: Any) -> tuple[Any, ...]:
