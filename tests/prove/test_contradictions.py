@@ -67,12 +67,17 @@ FAST = ("all-gather-of-shards", "permute-and-back", "split-as-slice")
 SLOW = ("concat-before-concat", "concat-by-parts", "norm-as-sum", "slice-of-matmul", "sum-of-sum")
 
 
+SCHEDULE = ((2, 200_000),)
+"""One pass with enough steps for all instances, those of which a premise is false included."""
+
+
 def never(fact: Tree, values: Mapping[str, Any]) -> bool:
     return False
 
 
 @pytest.mark.parametrize("name", [*FAST, *(pytest.param(n, marks=pytest.mark.fuzz) for n in SLOW)])
 def test_no_instance_is_lost(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relax_egraph.prove.prove.PASSES", SCHEDULE)
     found = prove(RULES[name], BOOK)
     monkeypatch.setattr(matching, "is_false", never)
     every = prove(RULES[name], BOOK)

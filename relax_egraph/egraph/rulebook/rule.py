@@ -97,7 +97,7 @@ class Row:
     value: Tree | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Direction:
     """One direction of a rule: its premises, sides and actions.
 
@@ -112,14 +112,14 @@ class Direction:
     right: Tree | None = None
     actions: tuple[Form, ...] = ()
 
-    @property
+    @cached_property
     def body(self) -> tuple[Tree, ...]:
         """The premises, and the left side as a premise."""
         if self.left is None:
             return self.premises
         return (form_of("=", ROOT, self.left), *self.premises)
 
-    @property
+    @cached_property
     def head(self) -> tuple[Form, ...]:
         """The actions, or the union of both sides as an action."""
         return self.actions if self.right is None else (form_of("union", ROOT, self.right),)
@@ -145,12 +145,12 @@ class Direction:
         """The terms that a match equates."""
         return tuple((a.items[1], a.items[2]) for a in self.head if a.head == "union")
 
-    @property
+    @cached_property
     def rows(self) -> tuple[Row, ...]:
         """The rows of relations and functions that a match adds."""
         return tuple(row for action in self.actions if (row := row_of(action)))
 
-    @property
+    @cached_property
     def within(self) -> frozenset[str]:
         """The heads of terms within actions, or of functions: a match adds rows of these, too."""
         made = (head for action in self.head for tree in _parts(action) for head in heads(tree))
@@ -159,7 +159,7 @@ class Direction:
         )
         return frozenset((*made, *(written(f.items[1]).strip('"') for f in functions)))
 
-    @property
+    @cached_property
     def unites(self) -> bool:
         """Whether it equates values; other directions deduce facts only."""
         return bool(self.unions) or any(row.head == "const-scalar" for row in self.rows)
