@@ -16,6 +16,7 @@ from relax_egraph.ir.struct_info import TensorStructInfo
 from relax_egraph.prove import reals
 from relax_egraph.prove.beside import Beside
 from relax_egraph.prove.choices import Choices, Impossible
+from relax_egraph.prove.dtypes import Dtypes
 from relax_egraph.prove.effort import Named, Pass, Seen
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.layouts import may_be_one
@@ -66,7 +67,7 @@ class Bindings(ABC):
     choices: Choices
     extents: Extents
     typing: Typing
-    dtypes: Sequence[str]
+    dtypes: Dtypes
     search: Pass
     numbers: list[reals.Comparison]
     values: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -119,7 +120,7 @@ class Bindings(ABC):
         """Note which ranks and dtypes a fact leaves to an operand."""
         match fact:
             case Form(items=(Atom(text="is-float"), Atom(text=name))):
-                self.limit(name, dtypes=[d for d in self.dtypes if is_float(d)])
+                self.limit(name, dtypes=[d for d in self.dtypes.every if is_float(d)])
             case Form(
                 items=(
                     Atom(text="="),
@@ -131,7 +132,7 @@ class Bindings(ABC):
                 if literal is not None and of == "rank-of" and isinstance(literal.value, int):
                     self.limit(name, ranks=[literal.value])
                 if literal is not None and of == "dtype-of":
-                    self.limit(name, dtypes=[d for d in self.dtypes if d == literal.value])
+                    self.limit(name, dtypes=[d for d in self.dtypes.every if d == literal.value])
             case Form(items=(Atom(text="="), Atom(text=name), Atom(text=text))):
                 literal = literal_of(text)
                 if literal is not None and literal_of(name) is None:
@@ -141,7 +142,7 @@ class Bindings(ABC):
 
     def limit(self, name: str, *, ranks: Sequence[int] = (), dtypes: Sequence[str] = ()) -> None:
         """Leave an operand only some ranks and dtypes."""
-        before = self.limits.get(name, (range(self.search.ranks + 1), self.dtypes))
+        before = self.limits.get(name, (range(self.search.ranks + 1), self.dtypes.every))
         kept = [r for r in before[0] if r in ranks] if ranks else before[0]
         self.limits[name] = kept, [d for d in before[1] if d in dtypes] if dtypes else before[1]
 

@@ -16,11 +16,11 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices
 from relax_egraph.prove.comparison import Comparing, NotProven
+from relax_egraph.prove.dtypes import dtypes_of
 from relax_egraph.prove.effort import Pass, TooSlow, passes
 from relax_egraph.prove.instances import (
     NONE,
     UNFORESEEN,
-    dtypes_of,
     every_run,
     general,
     inlined,

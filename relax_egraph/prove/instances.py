@@ -5,21 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from relax_egraph.egraph.functions.function import FUNCTIONS
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, heads, variables, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, heads, variables, written
 from relax_egraph.egraph.rulebook.rule import Direction
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.errors import IllTyped, SaturationError
 from relax_egraph.ir.dims import Dim
-from relax_egraph.ir.dtypes import DTYPES
-from relax_egraph.prove.bindings import forms_of
 from relax_egraph.prove.choices import Choices, Impossible, runs
 from relax_egraph.prove.comparison import NotProven
+from relax_egraph.prove.dtypes import Dtypes
 from relax_egraph.prove.effort import Effort, Pass
 from relax_egraph.prove.extents import Again, Extents
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
-from relax_egraph.prove.meanings import BLIND
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.typing import IllFormed, Typing
 
@@ -68,7 +65,7 @@ def general(
     facts: Sequence[Tree],
     terms: Sequence[Tree],
     choices: Choices,
-    dtypes: Sequence[str],
+    dtypes: Dtypes,
     one: Pass,
     make: Callable[[Matching], T],
 ) -> T:
@@ -149,60 +146,3 @@ def rank_of_images(direction: Direction) -> int:
     terms = (*direction.body, *(t for pair in equations_of(direction) for t in pair))
     names = {h[2:] for t in terms for h in heads(t) if h.startswith("R.")}
     return max((len(ON_IMAGES[n].letters) for n in names if n in ON_IMAGES), default=0)
-
-
-def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
-    """The dtypes that operands are tried with: a float stands for all, unless dtypes matter."""
-    names = {h for t in trees for h in heads(t)}
-    if "dtype-holds" in names or _makes_texts(trees):
-        return DTYPES
-    applied = {h for h in names if h.startswith("R.")}
-    if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
-        return ("float64",)
-    if "count-matches" in names:
-        return DTYPES
-    return (
-        *_floats(trees),
-        "int32",
-        "uint32",
-        "bool",
-        "int8",
-        "int16",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint64",
-    )
-
-
-def _makes_texts(trees: Sequence[Tree]) -> bool:
-    """Whether a rule may make the text of a dtype that it does not say: of parts, or by a call."""
-    names = {h for t in trees for h in heads(t)}
-    texts = {a.text.strip('"') for t in trees for a in atoms(t) if a.text.startswith('"')}
-    letters = [t for t in texts - {*DTYPES} if any(map(str.isalpha, t))]
-    parts = any(text in d for text in letters for d in DTYPES)
-    called = (h for h in names - BLIND if h in FUNCTIONS)
-    return (parts and "+" in names) or any(FUNCTIONS[h].result == "String" for h in called)
-
-
-def _floats(trees: Sequence[Tree]) -> tuple[str, ...]:
-    """The floats that a rule says, and one more for each dtype of which it speaks."""
-    every = ("float64", "float32", "float16", "bfloat16")
-    text = " ".join(map(written, trees))
-    said = [d for d in every if f'"{d}"' in text]
-    spoken = {written(f) for t in trees for f in forms_of(t) if f.head == "dtype-of"}
-    return (*[d for d in every if d not in said][: max(1, len(spoken))], *said)
-
-
-_MOVES = frozenset(
-    f"R.{name}"
-    for name in (
-        *("permute_dims", "reshape", "broadcast_to", "concat", "stack", "split", "strided_slice"),
-        *("flip", "expand_dims", "squeeze", "flatten", "nn.batch_flatten", "tile", "repeat"),
-        *("tuple_get", "nn.pad", "dist.shard", "dist.replicate"),
-    )
-)
-"""Operators that move elements of any dtype alike."""
-
-_IMAGES = frozenset(f"R.{name}" for name in ON_IMAGES)
-"""Operators that are unknown functions of elements of any dtype."""

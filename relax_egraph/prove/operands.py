@@ -115,21 +115,22 @@ class Operands(Bindings, ABC):
         """An operand of any rank and dtype."""
         if name in lists_in(tuple(self.facts)):
             raise Unbound(name)
-        ranks, dtypes = self.limits.get(name, (range(self.search.ranks + 1), self.dtypes))
+        ranks, dtypes = self.limits.get(name, (range(self.search.ranks + 1), self.dtypes.every))
         if beside is not None and beside.op is not None and beside.op.name in ON_IMAGES:
             ranks = (len(ON_IMAGES[beside.op.name].letters),)
         like = beside.shape if beside is not None else None
         like = like if like is not None else self.stated_shape(name)
         if beside is not None:
             dtypes = beside.accepted(dtypes)
-        dtype = self.choices.of(f"dtype of {name}", self.only(name, dtypes))
+        dtypes = self.dtypes.beside({d for _, d in self.named}, self.only(name, dtypes))
+        dtype = self.choices.of(f"dtype of {name}", dtypes)
         self.named.add((name, dtype))
         if like is not None:
             shape = like if len(like) in ranks else self.choices.of("no rank", ())
         else:
             ranks = ranks if beside is None else beside.of_rank(ranks)
             few = [r for r in ranks if r <= 1] or list(ranks)[:1]
-            narrow = dtype in NARROW and len(self.dtypes) < len(DTYPES)
+            narrow = dtype in NARROW and len(self.dtypes.every) < len(DTYPES)
             if narrow and len(few) < len(ranks) and self.leave_out(name, dtype):
                 ranks = few
             rank = self.rank(f"rank of {name} of {dtype}", ranks)

@@ -9,12 +9,12 @@ from relax_egraph.prove.attributes import Open
 from relax_egraph.prove.bindings import Unbound
 from relax_egraph.prove.choices import Choices
 from relax_egraph.prove.comparison import Comparing, NotProven
+from relax_egraph.prove.dtypes import dtypes_of
 from relax_egraph.prove.effort import PASSES, Pass, TooSlow, passes
 from relax_egraph.prove.induction import shown
 from relax_egraph.prove.instances import (
     NONE,
     UNFORESEEN,
-    dtypes_of,
     equations_of,
     every_run,
     general,

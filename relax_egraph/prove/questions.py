@@ -106,7 +106,7 @@ def _solver(steps: int) -> Any:
     An interruption is Python's: z3 would take it for the end of its steps, and the proof would go
     on without an answer.
     """
-    solver = z3().Solver()
+    solver = z3().SimpleSolver()
     solver.set("rlimit", steps)
     solver.set("ctrl_c", False)
     return solver

@@ -194,8 +194,6 @@ class Terms(Lists):
     def dtype_of_result(self, f: Function, args: Sequence[Value]) -> str:
         """The dtype of an elementwise function of any kind: a function of those of its operands."""
         dtypes = [dtype_of(a) for a in args]
-        if len(self.dtypes) == 1:  # one stands for all, as nothing looks at them
-            return dtypes[0]
         return self.choices.of(
             f"dtype of {f.name} of {dtypes}", [*dict.fromkeys((*dtypes, "bool"))]
         )

@@ -105,7 +105,10 @@ def test_a_prover_that_shows_no_step_proves_what_is_false(monkeypatch: pytest.Mo
     assert [v.status for v in proofs(text, "x")] == ["proven"]
 
 
-def test_rows_that_a_user_adds_to_a_relation_of_the_book_are_steps_too() -> None:
+def test_rows_that_a_user_adds_to_a_relation_of_the_book_are_steps_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(induction, "STEPS", ((1, 60_000),))
     text = """
     (rule ((= t (R.negative x)) (= d (dtype-of t)) (is-float t))
           ((set (scale-by t x) (R.const 3.0 d)))
