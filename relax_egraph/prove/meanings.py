@@ -50,13 +50,14 @@ def varying_axes(choices: Choices, extents: Extents, part: Shape, whole: Shape) 
         raise Impossible
     varying: list[int] = []
     for k, (a, b) in enumerate(zip(part, whole[added:], strict=True)):
-        if dims.equal(a, b):
-            varying.append(k + added)
-        elif choices.of(
-            f"varies along {k}: {a} and {b}",
-            (True, False),
-            lambda same, a=a, b=b: not dims.distinct(a, b if same else 1),
-        ):
+
+        def may_vary(varies: bool, a: Dim = a, b: Dim = b) -> bool:
+            if dims.equal(a, b):
+                return varies
+            return not dims.distinct(a, b if varies else 1)
+
+        # of every axis, as the answers are kept by the order of the questions
+        if choices.of(f"varies along {k}: {a} and {b}", (True, False), may_vary):
             extents.equate(a, b)
             varying.append(k + added)
         else:
