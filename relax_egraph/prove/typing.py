@@ -30,7 +30,7 @@ from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.conditions import Condition, Junction, Nonnegative, Zero
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.layouts import ON_IMAGES, info_of, signature
-from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
+from relax_egraph.prove.nodes import Mapped, Part, Result, Value, dtype_of, key_of, shape_of
 from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.reals import Comparison, as_float, excluded, is_computed, symbols_of
 from relax_egraph.prove.running import rotary_count, rotary_shapes
@@ -46,7 +46,8 @@ class IllFormed(Exception):
 class Typing:
     """Types operators; `needed` are the conditions that have to follow for the right side.
 
-    The left side applies some operators `on_images`.
+    The left side applies some operators `on_images`, and unknown functions to `operands` of some
+    dtypes.
     """
 
     extents: Extents
@@ -55,6 +56,7 @@ class Typing:
     numbers: list[Comparison]
     wholes: Wholes = field(default_factory=Wholes)
     on_images: set[str] = field(default_factory=set[str])
+    operands: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
 
     def of(
         self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], *, assumed: bool
@@ -106,6 +108,14 @@ class Typing:
             raise IllFormed(f"whether {op} is well-typed is not known: no premise applies it so")
         shape = ShapeExpr(self.extents.of(image.dims))
         return TensorStructInfo(shape, image.dtype, image.ndim)
+
+    def of_unknown(self, function: str, dtypes: Sequence[str], *, assumed: bool) -> None:
+        """An unknown function is well-typed if the left side applies it to the same dtypes."""
+        applied = (function, *dtypes)
+        if assumed:
+            self.operands.add(applied)
+        elif applied not in self.operands:
+            raise IllFormed(f"the {function} is not known to accept {', '.join(dtypes)}")
 
     def of_numbers(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Assume that a symbolic number is not NaN, or whole, where the operator refuses others."""
@@ -301,6 +311,22 @@ def _of_host(value: PrimValue) -> StructInfo:
     if isinstance(number, float):
         return PrimStructInfo(value.dtype, None, number)
     return PrimStructInfo(value.dtype, number)
+
+
+def source_of_dtype(value: Value) -> str:
+    """The operand whose dtype a value has, where all operators but unknown functions move elements.
+
+    The dtype of an operator on images is its own.
+    """
+    match value:
+        case Part(whole=whole):
+            return source_of_dtype(whole)
+        case Mapped(function=function, operands=operands):
+            return f"{function}({','.join(map(source_of_dtype, operands))})"
+        case Result(op=op, operands=(first, *_)) if op.name not in ON_IMAGES:
+            return source_of_dtype(first[0] if isinstance(first, tuple) else first)
+        case _:
+            return value.key
 
 
 def tensor_info(info: StructInfo) -> TensorStructInfo:
