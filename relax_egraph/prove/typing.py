@@ -124,13 +124,16 @@ class Typing:
                 if _refused(op, infos, attrs, name, math.nan):
                     self.numbers.append(Comparison("<=", number, functions.real(math.inf)))
                 if _refused(op, infos, attrs, name, 0.5) and not is_computed(number):
-                    only = _refused(op, infos, attrs, name, math.inf)
-                    self.wholes.note(number, str(infos[0].dtype) if only else "")
+                    self.wholes.note(number, _integers(op, infos, attrs, name))
 
     def of_every_number(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `IllFormed` if a symbolic number may have a value that the operator refuses."""
         for name, number in attrs.items():
             if not isinstance(number, Sum) or as_float(number) is not None:
+                continue
+            if dtype := _integers(op, infos, attrs, name):
+                if not self.wholes.has(dtype, number):
+                    raise IllFormed(f"whether the number of {op} is one of {dtype} is not known")
                 continue
             for value in self.at_limits(number):
                 if self.is_excluded(number, value):
@@ -273,6 +276,12 @@ def _refused(
     except IllTyped as problem:
         return str(problem)
     return ""
+
+
+def _integers(op: Op, infos: Sequence[Any], attrs: Mapping[str, Any], name: str) -> str:
+    """The dtype of which a number has to be an integer; empty if it may be another."""
+    others = (_refused(op, infos, attrs, name, value) for value in (0.5, math.inf))
+    return str(infos[0].dtype) if all(others) else ""
 
 
 def _padded(op: Op, data: Value, attrs: Mapping[str, Any], assumed: bool) -> StructInfo:
