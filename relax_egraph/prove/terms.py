@@ -309,8 +309,10 @@ class Terms(Lists):
                 return MEANINGS[head](self.questions(text, args), self.extents, *args)
             except Impossible:
                 raise self.without_value(f"{text} has no value") from None
-        if head == "vec-get" and (args[0] is None or dims.prove_ge(args[1], len(args[0]))):
-            raise self.without_value(f"{text} is behind the vector's end")
+        if head == "vec-get" and (
+            args[0] is None or dims.prove_ge(args[1], len(args[0])) or dims.prove_ge(-1, args[1])
+        ):
+            raise self.without_value(f"{text} is beyond the vector's ends")
         for divisor in primitives.divisors(head, args):
             self.divided_by(divisor, text)
         try:
