@@ -45,7 +45,11 @@ class Choices:
 
 
 class Questions(Choices):
-    """The choices of one term, by their order: extents that were solved for have another text."""
+    """The choices of one term, by their order: extents that were solved for have another text.
+
+    A term asks the same questions of extents that are solved as before, or the answers would be to
+    other questions.
+    """
 
     def __init__(self, choices: Choices, term: str) -> None:
         super().__init__({})

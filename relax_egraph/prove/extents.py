@@ -101,10 +101,13 @@ class Extents:
         """Assume that `b` is a multiple of `a`."""
         if dims.divides(a, b):
             return
-        if isinstance(b, sympy.Symbol):
-            self.solve(str(b), dims.mul(a, self.symbol(f"{b}_q")))
         if isinstance(a, int) and isinstance(b, int):
             raise Impossible
+        known = dims.prove_ge(a, 0) and dims.prove_ge(b, 0)
+        if not known and self.choices.of(f"({b})/({a}) is negative", (False, True)):
+            a = dims.mul(a, -1)
+        if isinstance(b, sympy.Symbol):
+            self.solve(str(b), dims.mul(a, self.symbol(f"{b}_q")))
         factor = dims.symbol(f"({dims.text(b)})/({dims.text(a)})")
         self.note(Zero(of_dim(dims.sub(b, dims.mul(a, factor)))))
 

@@ -165,7 +165,9 @@ class Matching(Terms):
             if isinstance(item, Atom) and self.is_open(item):
                 ranks = range(self.search.ranks + 1)
                 every = [p for rank in ranks for p in permutations(range(rank))]
-                self.bind(item.text, self.choices.of(f"permutation {item.text}", every))
+                permutation = self.choices.of(f"permutation {item.text}", every)
+                self.most_axes = max(self.most_axes, len(permutation))
+                self.bind(item.text, permutation)
                 return True
         return False
 

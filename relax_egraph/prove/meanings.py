@@ -50,13 +50,14 @@ def varying_axes(choices: Choices, extents: Extents, part: Shape, whole: Shape) 
         raise Impossible
     varying: list[int] = []
     for k, (a, b) in enumerate(zip(part, whole[added:], strict=True)):
-        if dims.equal(a, b):
-            varying.append(k + added)
-        elif choices.of(
-            f"varies along {k}: {a} and {b}",
-            (True, False),
-            lambda same, a=a, b=b: not dims.distinct(a, b if same else 1),
-        ):
+
+        def may_vary(varies: bool, a: Dim = a, b: Dim = b) -> bool:
+            if dims.equal(a, b):
+                return varies
+            return not dims.distinct(a, b if varies else 1)
+
+        # of every axis, as the answers are kept by the order of the questions
+        if choices.of(f"varies along {k}: {a} and {b}", (True, False), may_vary):
             extents.equate(a, b)
             varying.append(k + added)
         else:
@@ -113,19 +114,26 @@ def only_units_move(
 
 
 def number_of(choices: Choices, extents: Extents, dim: Dim) -> Dim:
-    """The number of a dimension: a place in a list or a shape, or one beyond all of them."""
+    """The number of a dimension: a place in a list or a shape, one beyond all of them, or below."""
     if isinstance(dim, int):
         return dim
-    number = choices.of(
-        f"number of {dim}",
-        (*range(MOST_PLACES), None),
-        lambda n: n is None or not dims.distinct(dim, n),
-    )
-    if number is None:
-        extents.at_least(dim, MOST_PLACES)
-        return dim
-    extents.equate(dim, number)
-    return number
+
+    def may_be(number: int | str) -> bool:
+        if number == "negative":
+            return not dims.prove_ge(dim, 0)
+        return number == "beyond" or not dims.distinct(dim, int(number))
+
+    options = (*range(MOST_PLACES), "beyond", "negative")
+    match choices.of(f"number of {dim}", options, may_be):
+        case "beyond":
+            extents.at_least(dim, MOST_PLACES)
+            return dim
+        case "negative":
+            extents.at_least(-1, dim)
+            return dim
+        case number:
+            extents.equate(dim, int(number))
+            return int(number)
 
 
 def all_zero(choices: Choices, extents: Extents, numbers: tuple[Dim, ...]) -> bool:

@@ -31,7 +31,7 @@ from relax_egraph.prove.nodes import (
 )
 from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.sums import Sum
-from relax_egraph.prove.typing import IllFormed, tensor_info
+from relax_egraph.prove.typing import IllFormed, source_of_dtype, tensor_info
 from relax_egraph.verify.instances.primitives import Fails, computes
 from relax_egraph.verify.instances.query import literal_of
 
@@ -179,12 +179,18 @@ class Terms(Lists):
             count = len(f.op.operands)
             attrs = {a.name: meant(a, v) for a, v in zip(f.op.attrs, args[count:], strict=True)}
             return self.result(f.op, args[:count], attrs)
+        operands = args[:1] if f.kind == "reduction" else args
+        # one dtype stands for all, which may differ, where nothing looks at them
+        name = source_of_dtype if len(self.dtypes) == 1 else dtype_of
+        self.typing.of_unknown(f.name, [*map(name, operands)], assumed=self.assumed)
         if f.kind != "reduction":
             self.typing.of_one_shape(_ANY_ELEMENTWISE, args, self.assumed)
             shape = shape_of(args[0])
             info = TensorStructInfo(ShapeExpr(shape), self.dtype_of_result(f, args), len(shape))
             return Mapped(f.name, args, info)
         x, axes, keep = args
+        if len(set(axes)) < len(axes) or not all(0 <= a < len(shape_of(x)) for a in axes):
+            raise self.without_value(f"the {f.name} along axes that are not there")
         shape = tuple(
             1 if k in axes else d for k, d in enumerate(shape_of(x)) if keep or k not in axes
         )
@@ -301,8 +307,10 @@ class Terms(Lists):
                 return MEANINGS[head](self.questions(text, args), self.extents, *args)
             except Impossible:
                 raise self.without_value(f"{text} has no value") from None
-        if head == "vec-get" and (args[0] is None or dims.prove_ge(args[1], len(args[0]))):
-            raise self.without_value(f"{text} is behind the vector's end")
+        if head == "vec-get" and (
+            args[0] is None or dims.prove_ge(args[1], len(args[0])) or dims.prove_ge(-1, args[1])
+        ):
+            raise self.without_value(f"{text} is beyond the vector's ends")
         for divisor in primitives.divisors(head, args):
             self.divided_by(divisor, text)
         try:

@@ -30,7 +30,7 @@ from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.conditions import Condition, Junction, Nonnegative, Zero
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.layouts import ON_IMAGES, info_of, signature
-from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
+from relax_egraph.prove.nodes import Mapped, Part, Result, Value, dtype_of, key_of, shape_of
 from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.reals import Comparison, as_float, excluded, is_computed, symbols_of
 from relax_egraph.prove.running import rotary_count, rotary_shapes
@@ -46,7 +46,8 @@ class IllFormed(Exception):
 class Typing:
     """Types operators; `needed` are the conditions that have to follow for the right side.
 
-    The left side applies some operators `on_images`.
+    The left side applies some operators `on_images`, and unknown functions to `operands` of some
+    dtypes.
     """
 
     extents: Extents
@@ -55,6 +56,7 @@ class Typing:
     numbers: list[Comparison]
     wholes: Wholes = field(default_factory=Wholes)
     on_images: set[str] = field(default_factory=set[str])
+    operands: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
 
     def of(
         self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], *, assumed: bool
@@ -107,6 +109,14 @@ class Typing:
         shape = ShapeExpr(self.extents.of(image.dims))
         return TensorStructInfo(shape, image.dtype, image.ndim)
 
+    def of_unknown(self, function: str, dtypes: Sequence[str], *, assumed: bool) -> None:
+        """An unknown function is well-typed if the left side applies it to the same dtypes."""
+        applied = (function, *dtypes)
+        if assumed:
+            self.operands.add(applied)
+        elif applied not in self.operands:
+            raise IllFormed(f"the {function} is not known to accept {', '.join(dtypes)}")
+
     def of_numbers(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Assume that a symbolic number is not NaN, or whole, where the operator refuses others."""
         for name, number in attrs.items():
@@ -114,13 +124,16 @@ class Typing:
                 if _refused(op, infos, attrs, name, math.nan):
                     self.numbers.append(Comparison("<=", number, functions.real(math.inf)))
                 if _refused(op, infos, attrs, name, 0.5) and not is_computed(number):
-                    only = _refused(op, infos, attrs, name, math.inf)
-                    self.wholes.note(number, str(infos[0].dtype) if only else "")
+                    self.wholes.note(number, _integers(op, infos, attrs, name))
 
     def of_every_number(self, op: Op, infos: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Raise `IllFormed` if a symbolic number may have a value that the operator refuses."""
         for name, number in attrs.items():
             if not isinstance(number, Sum) or as_float(number) is not None:
+                continue
+            if dtype := _integers(op, infos, attrs, name):
+                if not self.wholes.has(dtype, number):
+                    raise IllFormed(f"whether the number of {op} is one of {dtype} is not known")
                 continue
             for value in self.at_limits(number):
                 if self.is_excluded(number, value):
@@ -265,6 +278,12 @@ def _refused(
     return ""
 
 
+def _integers(op: Op, infos: Sequence[Any], attrs: Mapping[str, Any], name: str) -> str:
+    """The dtype of which a number has to be an integer; empty if it may be another."""
+    others = (_refused(op, infos, attrs, name, value) for value in (0.5, math.inf))
+    return str(infos[0].dtype) if all(others) else ""
+
+
 def _padded(op: Op, data: Value, attrs: Mapping[str, Any], assumed: bool) -> StructInfo:
     """The struct info of a padded tensor, whose widths may be symbols of 0 or more."""
     widths, shape = attrs["pad_width"], shape_of(data)
@@ -301,6 +320,22 @@ def _of_host(value: PrimValue) -> StructInfo:
     if isinstance(number, float):
         return PrimStructInfo(value.dtype, None, number)
     return PrimStructInfo(value.dtype, number)
+
+
+def source_of_dtype(value: Value) -> str:
+    """The operand whose dtype a value has, where all operators but unknown functions move elements.
+
+    The dtype of an operator on images is its own.
+    """
+    match value:
+        case Part(whole=whole):
+            return source_of_dtype(whole)
+        case Mapped(function=function, operands=operands):
+            return f"{function}({','.join(map(source_of_dtype, operands))})"
+        case Result(op=op, operands=(first, *_)) if op.name not in ON_IMAGES:
+            return source_of_dtype(first[0] if isinstance(first, tuple) else first)
+        case _:
+            return value.key
 
 
 def tensor_info(info: StructInfo) -> TensorStructInfo:
