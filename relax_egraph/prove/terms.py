@@ -31,7 +31,7 @@ from relax_egraph.prove.nodes import (
 )
 from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.sums import Sum
-from relax_egraph.prove.typing import IllFormed, source_of_dtype, tensor_info
+from relax_egraph.prove.typing import IllFormed, tensor_info
 from relax_egraph.verify.instances.primitives import Fails, computes
 from relax_egraph.verify.instances.query import literal_of
 
@@ -180,9 +180,7 @@ class Terms(Lists):
             attrs = {a.name: meant(a, v) for a, v in zip(f.op.attrs, args[count:], strict=True)}
             return self.result(f.op, args[:count], attrs)
         operands = args[:1] if f.kind == "reduction" else args
-        # one dtype stands for all, which may differ, where nothing looks at them
-        name = source_of_dtype if len(self.dtypes) == 1 else dtype_of
-        self.typing.of_unknown(f.name, [*map(name, operands)], assumed=self.assumed)
+        self.typing.of_unknown(f.name, [*map(dtype_of, operands)], assumed=self.assumed)
         if f.kind != "reduction":
             self.typing.of_one_shape(_ANY_ELEMENTWISE, args, self.assumed)
             shape = shape_of(args[0])

@@ -30,7 +30,7 @@ from relax_egraph.prove.choices import Choices, Impossible
 from relax_egraph.prove.conditions import Condition, Junction, Nonnegative, Zero
 from relax_egraph.prove.extents import Extents
 from relax_egraph.prove.layouts import ON_IMAGES, info_of, signature
-from relax_egraph.prove.nodes import Mapped, Part, Result, Value, dtype_of, key_of, shape_of
+from relax_egraph.prove.nodes import Value, dtype_of, key_of, shape_of
 from relax_egraph.prove.polynomial import of_dim
 from relax_egraph.prove.reals import Comparison, as_float, excluded, is_computed, symbols_of
 from relax_egraph.prove.running import rotary_count, rotary_shapes
@@ -320,22 +320,6 @@ def _of_host(value: PrimValue) -> StructInfo:
     if isinstance(number, float):
         return PrimStructInfo(value.dtype, None, number)
     return PrimStructInfo(value.dtype, number)
-
-
-def source_of_dtype(value: Value) -> str:
-    """The operand whose dtype a value has, where all operators but unknown functions move elements.
-
-    The dtype of an operator on images is its own.
-    """
-    match value:
-        case Part(whole=whole):
-            return source_of_dtype(whole)
-        case Mapped(function=function, operands=operands):
-            return f"{function}({','.join(map(source_of_dtype, operands))})"
-        case Result(op=op, operands=(first, *_)) if op.name not in ON_IMAGES:
-            return source_of_dtype(first[0] if isinstance(first, tuple) else first)
-        case _:
-            return value.key
 
 
 def tensor_info(info: StructInfo) -> TensorStructInfo:
