@@ -17,6 +17,7 @@ from relax_egraph.egraph.rulebook.forms import (
     Form,
     Tree,
     form_of,
+    forms_in,
     heads,
     is_literal,
     variables,
@@ -224,11 +225,16 @@ def _joined(
             open_.append((ours, theirs))
     equations: list[Tree] = []
     for ours, theirs in open_:
-        head = BUILT if isinstance(theirs, Form) and theirs.head.startswith("R.") else "="
+        head = BUILT if any(map(_is_made, forms_in(theirs))) else "="
         equations.append(form_of(head, ours, renamed(theirs, prefix, names)))
     for name, term in maker.lets.items():
         equations.append(form_of(BUILT, prefix + name, renamed(term, prefix, names)))
     return equations, names
+
+
+def _is_made(form: Form) -> bool:
+    """Whether a rule that adds this term makes a tensor, which may not be well-typed."""
+    return form.head.startswith("R.") or form.head == "unstable-app"
 
 
 def _is_same(text: str, other: str) -> bool:
