@@ -22,6 +22,7 @@ from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.meanings import BLIND
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.typing import IllFormed, Typing
+from relax_egraph.prove.unfolding import ROUNDED
 
 T = TypeVar("T")
 
@@ -123,7 +124,9 @@ def _looks_at_dtypes(tree: Tree) -> bool:
     return tree.head in _OF_DTYPES or of_dtype or any(map(_looks_at_dtypes, tree.items[1:]))
 
 
-_OF_DTYPES = frozenset(("dtype-of", "dtype-holds", "const-scalar", "is-number", "R.const"))
+_OF_DTYPES = frozenset(("dtype-of", "dtype-holds", "const-scalar", "is-number", ROUNDED, "R.const"))
+
+_OF_FLOATS = frozenset(("dtype-of", "is-float", "const-scalar", ROUNDED))
 
 
 def equations_of(direction: Direction) -> list[tuple[Tree, Tree]]:
@@ -157,7 +160,7 @@ def dtypes_of(trees: Sequence[Tree]) -> tuple[str, ...]:
     if "dtype-holds" in names or _makes_texts(trees):
         return DTYPES
     applied = {h for h in names if h.startswith("R.")}
-    if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
+    if applied <= _MOVES | _IMAGES and not names & _OF_FLOATS:
         return ("float64",)
     if "count-matches" in names:
         return DTYPES
