@@ -8,6 +8,7 @@ from relax_egraph.egraph.rulebook.forms import Tree, atoms, forms_in, heads, wri
 from relax_egraph.ir.dtypes import DTYPES
 from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.meanings import BLIND
+from relax_egraph.prove.unfolding import ROUNDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ def dtypes_of(trees: Sequence[Tree]) -> Dtypes:
     if "dtype-holds" in names or _makes_texts(trees):
         return Dtypes(DTYPES)
     applied = {h for h in names if h.startswith("R.")}
-    if applied <= _MOVES | _IMAGES and not names & {"dtype-of", "is-float", "const-scalar"}:
+    if applied <= _MOVES | _IMAGES and not names & _OF_FLOATS:
         return Dtypes(_FLOATS[:2], frozenset(_FLOATS[:2]))
     if "count-matches" in names:
         return Dtypes(DTYPES)
@@ -53,6 +54,7 @@ def _makes_texts(trees: Sequence[Tree]) -> bool:
     return (parts and "+" in names) or any(FUNCTIONS[h].result == "String" for h in called)
 
 
+_OF_FLOATS = frozenset(("dtype-of", "is-float", "const-scalar", ROUNDED))
 _FLOATS = ("float64", "float32", "float16", "bfloat16")
 _NO_FLOATS = (*("int32", "uint32", "bool", "int8", "int16", "int64", "uint8", "uint16", "uint64"),)
 """The dtypes that are tried beside floats."""

@@ -15,12 +15,11 @@ from relax_egraph.prove.conditions import (
     every,
     mapped,
     negated,
-    polynomials_in,
 )
 from relax_egraph.prove.digits import position_of, replaced
 from relax_egraph.prove.joining import joined
 from relax_egraph.prove.points import without_points
-from relax_egraph.prove.polynomial import Digit, Index, Polynomial, variable, variables_in
+from relax_egraph.prove.polynomial import Index, Polynomial, variable
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import (
     Applied,
@@ -98,11 +97,11 @@ class Equality:
         inside = [mapped(c, lambda p: replaced(p, by)) for c in ranges(t.binders)]
         where = [mapped(c, lambda p: replaced(p, by)) for c in t.where]
         theirs = [*ranges(u.binders), *u.where]
-        if not self.in_turn(inside, where, theirs):
+        if not self.follow([*inside, *where], theirs):
             return False
         several = ([*inside, *where], ranges(u.binders), u.where)
         ours, back, rest = _of_any_integers(u, several)
-        if not self.in_turn(back, rest, ours):
+        if not self.follow([*back, *rest], ours):
             return False
         with self.solver.scope(theirs):
             factors = [replaced_factor(f, by) for f in t.factors]
@@ -112,17 +111,6 @@ class Equality:
             shown = ", ".join(f"{name} = {p.key}" for name, p in by.items())
             self.bijections.append(shown)
         return True
-
-    def in_turn(
-        self, inside: list[Condition], where: list[Condition], conditions: list[Condition]
-    ) -> bool:
-        """Whether variables are proven to be `inside` their ranges, and then what is said of them.
-
-        The solver takes a digit for one of a position inside: that has to be known before.
-        """
-        if any(map(_has_digits, where)):
-            return self.follow(inside, conditions) and self.follow(where, [*conditions, *inside])
-        return self.follow([*inside, *where], conditions)
 
     def follow(self, conclusions: Sequence[Condition], conditions: Sequence[Condition]) -> bool:
         """Whether `conclusions` are proven to hold where `conditions` do."""
@@ -241,10 +229,6 @@ def ranges(binders: Sequence[Index]) -> list[Condition]:
         for b in binders
         for c in (Nonnegative(variable(b)), Nonnegative(b.extent - 1 - variable(b)))
     ]
-
-
-def _has_digits(c: Condition) -> bool:
-    return any(isinstance(v, Digit) for p in polynomials_in(c) for v in variables_in(p))
 
 
 def _of_any_integers(t: Term, several: Iterable[Sequence[Condition]]) -> Iterator[list[Condition]]:

@@ -19,6 +19,7 @@ from relax_egraph.prove.layouts import ON_IMAGES
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.reals import Comparison
 from relax_egraph.prove.typing import IllFormed, Typing
+from relax_egraph.prove.unfolding import ROUNDED
 
 T = TypeVar("T")
 
@@ -120,7 +121,7 @@ def _looks_at_dtypes(tree: Tree) -> bool:
     return tree.head in _OF_DTYPES or of_dtype or any(map(_looks_at_dtypes, tree.items[1:]))
 
 
-_OF_DTYPES = frozenset(("dtype-of", "dtype-holds", "const-scalar", "is-number", "R.const"))
+_OF_DTYPES = frozenset(("dtype-of", "dtype-holds", "const-scalar", "is-number", ROUNDED, "R.const"))
 
 
 def equations_of(direction: Direction) -> list[tuple[Tree, Tree]]:

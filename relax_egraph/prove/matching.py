@@ -20,9 +20,10 @@ from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.contradictions import is_false
 from relax_egraph.prove.nodes import Value, dtype_of
 from relax_egraph.prove.primitives import contains
+from relax_egraph.prove.sums import Sum
 from relax_egraph.prove.terms import OF_TENSORS, Terms
 from relax_egraph.prove.typing import IllFormed
-from relax_egraph.prove.unfolding import BUILT
+from relax_egraph.prove.unfolding import BUILT, ROUNDED
 
 
 @dataclass
@@ -63,6 +64,8 @@ class Matching(Terms):
             case "=" if name := self.of_any_tensor(fact):
                 if name not in self.values:
                     self.bind(name, self.unknown_number(name))
+            case head if head == ROUNDED and isinstance(fact.items[1], Atom):
+                self.rounded_number(fact.items[1].text)
             case "=" | "built=":
                 self.equation(fact.items[1], fact.items[2], fact.head == "=")
             case head if head in APPLICATIONS:
@@ -112,6 +115,14 @@ class Matching(Terms):
                 return name if uses == 1 and not is_literal(name) else ""
             case _:
                 return ""
+
+    def rounded_number(self, name: str) -> None:
+        """A variable that is a number, of which the engine may have a rounded one."""
+        if name not in self.values:
+            self.bind(name, self.unknown_number(name))
+        number = self.values[name]
+        if isinstance(number, Sum) and reals.as_float(number) is None:
+            self.rounded[number.key] = self.rounded.get(number.key, reals.INFINITE) & reals.INFINITE
 
     def equation(self, a: Tree, b: Tree, assumed: bool) -> None:
         """Follow an equation, whose terms are well-typed, or have to be."""

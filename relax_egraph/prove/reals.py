@@ -136,11 +136,11 @@ def computed(head: str, args: Sequence[Any]) -> Sum:
 EXACT = frozenset(("neg", "abs", "min", "max"))
 """The primitives of numbers that do not round."""
 
-_INFINITE = frozenset((math.inf, -math.inf))
+INFINITE = frozenset((math.inf, -math.inf))
 
 LIMITS: Mapping[str, Set[float]] = {
-    **dict.fromkeys(("+", "-"), _INFINITE | {0.0}),  # a difference is 0 of equal numbers only
-    **dict.fromkeys(("*", "/"), _INFINITE),
+    **dict.fromkeys(("+", "-"), INFINITE | {0.0}),  # a difference is 0 of equal numbers only
+    **dict.fromkeys(("*", "/"), INFINITE),
 }
 """The numbers that results of primitives are above or below, whether they are rounded or not."""
 

@@ -25,10 +25,17 @@ def others(name: str, book: RuleBook) -> str:
 
 
 def of_user(name: str, book: RuleBook) -> str:
-    """Which rule of a user adds to a fact that proofs believe; empty if none does."""
-    makers = makers_of(book).adding(name)
-    mine = (maker.rule.name for maker in makers if maker.rule.name in book.of_user)
-    return next((f"{rule} adds to {name}, which proofs believe" for rule in mine), "")
+    """Which rule of a user adds to a fact that proofs believe, or to what that is deduced from.
+
+    Empty if none does.
+    """
+    makers = makers_of(book)
+    for read in (name, *sorted(makers.under.get(name, ()))):
+        by = "which" if read == name else f"from which {name} is deduced, which"
+        for maker in makers.adding(read):
+            if maker.rule.name in book.of_user:
+                return f"{maker.rule.name} adds to {read}, {by} proofs believe"
+    return ""
 
 
 @cache

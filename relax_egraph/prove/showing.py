@@ -24,13 +24,14 @@ from relax_egraph.prove.tensors import Tensor
 
 
 class Showing:
-    """Shows facts of the instance of `matching`."""
+    """Shows facts of the instance of `matching`; `rounded` are numbers in columns of the row."""
 
     def __init__(self, matching: Matching, comparing: Comparing) -> None:
         self.matching = matching
         self.comparing = comparing
         self.required = 0
         self.before = self.assumed()
+        self.rounded = set[str]()
 
     def every(self, facts: Sequence[Tree], columns: Mapping[str, Tree]) -> None:
         """Raise `NotProven` unless all `facts` are shown.
@@ -39,6 +40,9 @@ class Showing:
         equation makes are operands of who reads them: finite where operands are, as those of rules.
         """
         try:
+            for name, tree in columns.items():
+                self.column(name, self.matching.right(tree))
+                self.well_typed()
             for fact in self.ordered(facts):
                 self.fact(fact)
                 self.well_typed()
@@ -48,6 +52,17 @@ class Showing:
             raise NotProven(f"it is not shown: {type(problem).__name__} {problem}") from None
         if self.assumed() != self.before:
             raise NotProven("to show it takes an assumption")
+
+    def column(self, name: str, value: Any) -> None:
+        """Raise `NotProven` if a number is rounded, but for one step from exact numbers.
+
+        Then it is finite only if the number that it is rounded from is.
+        """
+        limits = self.matching.rounded.get(value.key) if isinstance(value, Sum) else None
+        if limits is not None and not limits >= reals.INFINITE:
+            raise NotProven(f"{name} is computed of rounded numbers")
+        if limits is not None:
+            self.rounded.add(value.key)
 
     def assumed(self) -> tuple[object, ...]:
         """All that the instance assumes, of facts that were not shown as well."""
@@ -137,7 +152,8 @@ class Showing:
                 raise NotProven(f"whether {written(fact)} is not decided")
             case (Sum() | float(), _) | (_, Sum() | float()):
                 x, y = reals.number(a), reals.number(b)
-                self.holds(Equality(self.comparing.solver, []).sums(x, y), fact)
+                exact = self.matching.holds_exactly(reals.Comparison("=", x, y))
+                self.holds(exact and Equality(self.comparing.solver, []).sums(x, y), fact)
             case (bool() | str() | None, _) | (_, bool() | str() | None):
                 self.holds(type(a) is type(b) and a == b, fact)
             case _:
@@ -151,8 +167,9 @@ class Showing:
             known = c.decided is True or c in self.matching.numbers
             if head == "<" and (below == -inf or above == inf):
                 other = c.b if below == -inf else c.a
-                known = known or finite.is_number(other, self.matching.numbers)
-            self.holds(known, fact)
+                if other.key not in self.rounded:  # a rounded number may be infinite
+                    known = known or finite.is_number(other, self.matching.numbers)
+            self.holds(known and self.matching.holds_exactly(c), fact)
         elif any(isinstance(x, str | bool | tuple) for x in (a, b)):
             texts = all(isinstance(x, str) and not isinstance(x, AnyOrder) for x in (a, b))
             self.holds(head == "!=" and texts and a != b, fact)

@@ -24,6 +24,8 @@ from relax_egraph.prove.polynomial import (
     Remainder,
     Variable,
     key_of,
+    product,
+    variables_in,
 )
 from relax_egraph.prove.questions import ask, z3
 
@@ -87,17 +89,22 @@ def _is_plain(c: Condition) -> bool:
     """Whether the ranges of variables prove a condition."""
     match c:
         case Nonnegative(p):
-            return nonnegative(p)
+            return nonnegative(p) and _is_within(p)
         case Zero(p):
             return p.number == 0
         case Negation(Zero(p)):
-            return nonnegative(p - 1) or nonnegative(-p - 1)
+            return (nonnegative(p - 1) or nonnegative(-p - 1)) and _is_within(p)
         case Negation():
             return False
         case Junction("and", parts):
             return all(map(_is_plain, parts))
         case Junction(_, parts):
             return any(map(_is_plain, parts))
+
+
+def _is_within(p: Polynomial) -> bool:
+    """Whether the positions of all digits in `p` are plainly those of elements."""
+    return not any(within(v) for v in variables_in(p) if isinstance(v, Digit))
 
 
 class Integers:
@@ -156,12 +163,29 @@ class Integers:
                 self.known.append(known >= 0)
             case Index(_, extent):
                 self.known += [known >= 0, known < self.integer(extent)]
-            case Digit(position, shape, axis):
-                self.known += [known >= 0, known < self.integer(shape[axis])]
-                inner = [d.number for d in shape[1:]]
-                if None not in inner:  # the stride is a number
-                    places = self.integer(position) / math.prod(n or 0 for n in inner[axis:])
-                    self.known.append(known == (places % inner[axis - 1] if axis else places))
+            case Digit():
+                self.digit(v, known)
             case _:
                 pass
         return known
+
+    def digit(self, v: Digit, known: Any) -> None:
+        """Add what is `known` of a digit, whose position need not be one of an element."""
+        said = [known >= 0, known < self.integer(v.shape[v.axis])]
+        inner = [d.number for d in v.shape[1:]]
+        if None not in inner:  # the stride is a number
+            places = self.integer(v.position) / math.prod(n or 0 for n in inner[v.axis :])
+            said.append(known == (places % inner[v.axis - 1] if v.axis else places))
+        inside = [self.condition(c) for c in within(v)]
+        self.known += [z3().Implies(z3().And(*inside), z3().And(*said))] if inside else said
+
+
+def within(v: Digit) -> list[Condition]:
+    """What has to hold for the position of a digit to be that of an element, if that is not plain.
+
+    Digits in the position have to be in their ranges, too.
+    """
+    last = product(v.shape) - 1
+    nested = (w for w in variables_in(v.position) if isinstance(w, Digit))
+    own = [Nonnegative(p) for p in (v.position, last - v.position) if not nonnegative(p)]
+    return [c for w in nested for c in within(w)] + own

@@ -17,6 +17,7 @@ from relax_egraph.egraph.rulebook.forms import (
     Form,
     Tree,
     form_of,
+    forms_in,
     heads,
     is_literal,
     variables,
@@ -53,6 +54,14 @@ BELIEVED = KNOWN - {"const-scalar"}
 
 BUILT = "built="
 """An equation with a term that a rule made: it has to be well-typed, as the right side."""
+
+ROUNDED = "rounded number"
+"""A fact: a variable is a number, which the engine may have rounded."""
+
+_OF_NUMBERS = frozenset(
+    ("+", "-", "*", "/", "neg", "abs", "min", "max", "<", "<=", ">", ">=", "!=")
+)
+"""Functions and comparisons of numbers, which do not say that two are equal."""
 
 MOST = 96
 """The most combinations of rules that deduce the premises of one rule."""
@@ -119,9 +128,8 @@ class _Unfolding:
                 raise Recursive(f"{head} is deduced from {head}: {note}")
             prefix = f"{len(rules) + len(meanings)}."
             if head in self.book.meanings:
-                declared = self.book.declarations[head]
-                sorts = (*declared.sorts, declared.result)
-                deduced = _stated(self.book.meanings[head], args, value, sorts, prefix)
+                read = [f for f, _ in facts if not STEERING.intersection(heads(f))]
+                deduced = _stated(self.book.meanings[head], args, value, read, self.book, prefix)
             elif reason := others(head, self.book):
                 raise Recursive(reason)
             else:
@@ -153,20 +161,50 @@ def _with_names(facts: Sequence[Tree]) -> tuple[Tree, ...]:
 
 
 def _stated(
-    meaning: Meaning, args: Sequence[Tree], value: Tree | None, sorts: Sequence[str], prefix: str
+    meaning: Meaning,
+    args: Sequence[Tree],
+    value: Tree | None,
+    facts: Sequence[Tree],
+    book: RuleBook,
+    prefix: str,
 ) -> Iterator[tuple[str, Sequence[Tree]]]:
-    """The facts of each way in which a meaning says that a row holds, under no rule's name."""
+    """The facts of each way in which a meaning says that a row holds, under no rule's name.
+
+    A number in the row may be rounded, and the meaning holds of the number that it is rounded from.
+    That has another name, unless the other `facts` only compute with it: they may say what it is.
+    """
     names = meaning.named(args, value)
-    numbers = [  # each is the number of some tensor
-        form_of("=", c, form_of("const-scalar", f"{prefix} number {k}"))
-        for k, (c, sort) in enumerate(zip((*args, value), sorts, strict=True))
-        if sort == "f64" and isinstance(c, Atom) and not is_literal(c.text)
-    ]
     if names is None:
         raise Recursive(f"a value of {meaning.row.head} is not taken apart as its meaning is")
-    for number, facts in enumerate(meaning.ways):
+    numbers: list[Tree] = []
+    for k, column in enumerate(_numbers_of(meaning, book)):
+        if not _is_number_of_one_row(names.get(column), facts):
+            names[column] = Atom(f"{prefix} number {k}", 0)
+        numbers.append(form_of(ROUNDED, names[column]))
+    for number, way in enumerate(meaning.ways):
         inner = f"{prefix}{number} "
-        yield "", [*(renamed(f, inner, names) for f in _with_names(facts)), *numbers]
+        yield "", [*numbers, *(renamed(f, inner, names) for f in _with_names(way))]
+
+
+def _numbers_of(meaning: Meaning, book: RuleBook) -> Iterator[str]:
+    """The columns of a meaning that are numbers."""
+    row = meaning.row
+    todo: list[tuple[Tree, str]] = [(form_of(row.head, *row.args, *filter(None, (row.value,))), "")]
+    while todo:
+        tree, sort = todo.pop(0)
+        if isinstance(tree, Form):
+            declared = book.declarations[tree.head]
+            todo += zip(tree.items[1:], (*declared.sorts, declared.result), strict=False)
+        elif sort == "f64":
+            yield tree.text
+
+
+def _is_number_of_one_row(tree: Tree | None, facts: Sequence[Tree]) -> bool:
+    """Whether a term is a variable of one row, with which `facts` but compute, or compare it."""
+    if not isinstance(tree, Atom) or is_literal(tree.text):
+        return False
+    forms = [f for fact in facts for f in forms_in(fact) if f.head not in _OF_NUMBERS]
+    return sum(isinstance(i, Atom) and i.text == tree.text for f in forms for i in f.items) == 1
 
 
 def _deduced(
@@ -224,11 +262,16 @@ def _joined(
             open_.append((ours, theirs))
     equations: list[Tree] = []
     for ours, theirs in open_:
-        head = BUILT if isinstance(theirs, Form) and theirs.head.startswith("R.") else "="
+        head = BUILT if any(map(_is_made, forms_in(theirs))) else "="
         equations.append(form_of(head, ours, renamed(theirs, prefix, names)))
     for name, term in maker.lets.items():
         equations.append(form_of(BUILT, prefix + name, renamed(term, prefix, names)))
     return equations, names
+
+
+def _is_made(form: Form) -> bool:
+    """Whether a rule that adds this term makes a tensor, which may not be well-typed."""
+    return form.head.startswith("R.") or form.head == "unstable-app"
 
 
 def _is_same(text: str, other: str) -> bool:
