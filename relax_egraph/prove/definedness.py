@@ -43,14 +43,17 @@ class Definedness:
     given: Assumptions
 
     def differs(self, a: Sum, b: Sum, dtype: str) -> str:
-        """Where two elements of `dtype`, as they are written, may differ; empty if nowhere."""
+        """Where two elements of `dtype`, as they are written, may differ; empty if nowhere.
+
+        The `dtype` is ``number`` where an integer or a truth value is a number of the rule.
+        """
         if a.key == b.key:
             return ""
         ours, theirs = list(reads.occurrences(a)), list(reads.occurrences(b))
         every = (*ours, *theirs)
         if not any(isinstance(o.factor, Applied) for o in every):
             return ""
-        tests = any(is_test(o.factor) for o in every)
+        tests = dtype == "number" or any(is_test(o.factor) for o in every)
         if not (reads.has_reductions(a) or reads.has_reductions(b)):
             known = self.agree(a, b, dtype, valued=tests)
             differ = "differ" if known is False else "may differ"
