@@ -8,9 +8,10 @@ infinite, they have to be reductions of the same, and elements agree with these 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, product
+from typing import TypeAlias
 
 from relax_egraph.prove import reads, specials
 from relax_egraph.prove.conditions import Condition, Zero, mapped, names_in, polynomials_in
@@ -28,10 +29,13 @@ from relax_egraph.prove.sums import (
     Sum,
     Term,
     names_of_factor,
-    numbered,
+    replaced_factor,
     replaced_sum,
 )
 from relax_egraph.prove.totality import Totality
+
+Choices: TypeAlias = list[tuple[Sum, bool]]
+"""Truth values, each with whether it is true."""
 
 
 @dataclass
@@ -76,8 +80,8 @@ class Definedness:
         for mine, other in sides:
             known = self.partial(other)
             for p in self.partial(mine):
-                if not any(Equality(self.solver, []).terms(p, q) for q in known):
-                    return f"only one side has {p.factors[0].key}, which may have no value"
+                if not self.is_everywhere(self.without(q, p) for q in _as_plain(known, p)):
+                    return f"only one side has {p.factor.key}, which may have no value"
         for mine, other in sides:
             others = {o.text: o for o in other if o.name}.values()
             for r in {r.text: r for r in mine if r.name}.values():
@@ -99,28 +103,41 @@ class Definedness:
         """
         return Counter((o.name, o.kinds) for o in side if o.name and not self.is_finite(o))
 
-    def partial(self, side: Sequence[Occurrence]) -> list[Term]:
-        """What may have no value, each over the variables that are in it."""
+    def partial(self, side: Sequence[Occurrence]) -> list[Occurrence]:
+        """What may have no value, each within the sums and the choices around it."""
         totality = Totality(self.solver, self.given.numbers, self.given.finite)
-        found: dict[str, Term] = {}
+        found: dict[str, Occurrence] = {}
         for o in side:
-            names = names_of_factor(o.factor)
-            binders = tuple(b for b in o.binders if b.name in names)
-            where = tuple(c for c in o.where if not names_in(c).isdisjoint(names))
-            with self.solver.scope((*ranges(binders), *where)):
+            with self.solver.scope((*ranges(o.binders), *o.where)):
                 for f in totality.partial(o.factor):
-                    inner = tuple(b for b in binders if b.name in names_of_factor(f))
-                    t = Term(Fraction(1), (f,), inner, where)
-                    found.setdefault(numbered(t.key), t)
+                    here = replace(o, factor=f)
+                    found.setdefault(here.text, here)
         return [*found.values()]
 
+    def without(self, o: Occurrence, r: Occurrence) -> Choices | None:
+        """The choices of `o` that are none of `r`, if it is what `r` is wherever that counts.
+
+        A sum around `o` over variables that it does not depend on is not of nothing there.
+        """
+        equality = Equality(self.solver, [])
+        for by in equality.bijections_of(_of_its_variables(o), _of_its_variables(r)):
+            with self.solver.scope((*ranges(r.binders), *r.where)):
+                if not equality.factors(replaced_factor(o.factor, by), r.factor):
+                    continue
+            choices = (self.left(o, r, more) for more in _placements(o, r, by))
+            if (found := next((c for c in choices if c is not None), None)) is not None:
+                return found
+        return None
+
     def is_read(self, r: Occurrence, others: Iterable[Occurrence]) -> bool:
-        """Whether `others` read what `r` does, wherever it counts: by choices of it, or by both."""
+        """Whether `others` read what `r` does, wherever it counts."""
+        alike = (o for o in _as_plain(others, r) if o.name == r.name)
+        return self.is_everywhere(self.covered(o, r) for o in alike)
+
+    def is_everywhere(self, several: Iterable[Choices | None]) -> bool:
+        """Whether one of several is there by whatever choices: without any, or by both."""
         left: list[tuple[Sum, bool]] = []
-        for o in others:
-            if o.name != r.name or (o.tested and not r.tested):
-                continue
-            choices = self.covered(o, r)
+        for choices in several:
             if choices is None or len(choices) > 1:
                 continue
             if not choices or any(
@@ -135,16 +152,14 @@ class Definedness:
         """Whether two elements are computed alike."""
         return Equality(self.solver, []).sums(a, b)
 
-    def covered(self, o: Occurrence, r: Occurrence) -> list[tuple[Sum, bool]] | None:
+    def covered(self, o: Occurrence, r: Occurrence) -> Choices | None:
         """The choices of `o` that are none of `r`, if it is of the element that `r` is of.
 
         That is for some values of the variables of sums around it, wherever `r` counts.
         """
         return next((x for by in _placements(o, r) if (x := self.left(o, r, by)) is not None), None)
 
-    def left(
-        self, o: Occurrence, r: Occurrence, by: Mapping[str, Polynomial]
-    ) -> list[tuple[Sum, bool]] | None:
+    def left(self, o: Occurrence, r: Occurrence, by: Mapping[str, Polynomial]) -> Choices | None:
         """The same for these values of the variables."""
         known = (*ranges(r.binders), *r.where)
         texts = {c.key for c in known}
@@ -169,6 +184,17 @@ class Definedness:
             ]
 
 
+def _as_plain(others: Iterable[Occurrence], r: Occurrence) -> Iterator[Occurrence]:
+    """Those of `others` through which NaN comes if it comes through `r`."""
+    return (o for o in others if r.tested or not o.tested)
+
+
+def _of_its_variables(o: Occurrence) -> Term:
+    """A factor over those variables of the sums around it that are in it."""
+    names = names_of_factor(o.factor)
+    return Term(Fraction(1), (o.factor,), tuple(b for b in o.binders if b.name in names))
+
+
 def _varies(p: Polynomial, r: Occurrence) -> bool:
     """Whether a polynomial is not 0 for all values of the variables around `r`."""
     plain = all(isinstance(v, str | Index) for v in variables_in(p))
@@ -179,17 +205,21 @@ def _index(f: Factor) -> tuple[Polynomial, ...]:
     return f.index if isinstance(f, Read) else ()
 
 
+NONE: Mapping[str, Polynomial] = {}
+
 MOST_PLACEMENTS = 8
 """The most values that are tried for variables of sums that no index says."""
 
 
-def _placements(o: Occurrence, r: Occurrence) -> Iterator[Mapping[str, Polynomial]]:
+def _placements(
+    o: Occurrence, r: Occurrence, known: Mapping[str, Polynomial] = NONE
+) -> Iterator[Mapping[str, Polynomial]]:
     """Values for the variables of `o` for which it may be of the element that `r` is of.
 
     What no index says is a variable of the same range, the first position, or the first for which
     a condition holds.
     """
-    by: dict[str, Polynomial] = {}
+    by = dict(known)
     pairs = [*zip(_index(o.factor), _index(r.factor), strict=True)]
     while found := _found(pairs, {b.name for b in o.binders} - by.keys(), by):
         by.update(found)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from relax_egraph.ir.dtypes import INTEGERS
 from relax_egraph.prove.conditions import Nonnegative
 from relax_egraph.prove.digits import nonnegative
+from relax_egraph.prove.functions import absolute
 from relax_egraph.prove.polynomial import Index, Polynomial, variable
-from relax_egraph.prove.reals import Comparison, as_float
+from relax_egraph.prove.reals import Comparison, as_float, excluded, symbols_of
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Sum, single
 from relax_egraph.prove.tensors import counted
@@ -40,8 +41,11 @@ class Totality:
         """What of a factor may have no value: divisors, and functions."""
         match f:
             case Applied("/", (_, x), "float") | Applied("inverse", (x,)):
-                plain = self.sign(x) == POSITIVE or (x.number is not None and x.number != 0)
-                return () if plain else tuple(Applied("divisor", (d,)) for d in _divisors(x))
+                return (
+                    ()
+                    if self.is_not_zero(x)
+                    else tuple(Applied("divisor", (d,)) for d in _divisors(x))
+                )
             case Applied("rsqrt", (x,), dtype):
                 root = Applied("sqrt", (x,), dtype)
                 return (*self.partial(root), *self.partial(Applied("inverse", (single(root),))))
@@ -53,6 +57,13 @@ class Totality:
                 return () if function in known or function.startswith("to ") else (f,)
             case _:
                 return ()
+
+    def is_not_zero(self, a: Sum) -> bool:
+        """Whether an element is known not to be 0, as a number that a rule compares, or its size."""
+        if a.number is not None:
+            return a.number != 0
+        sizes = (a, absolute(a)) if symbols_of(a) else ()
+        return self.sign(a) == POSITIVE or any(excluded(self.numbers, x, 0.0) for x in sizes)
 
     def sign(self, a: Sum) -> int:
         """What is known of the sign of an element."""
