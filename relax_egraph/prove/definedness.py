@@ -96,12 +96,12 @@ class Definedness:
             return self.given.finite
         return reads.is_finite(r.name, self.given.numbers, r.of)
 
-    def infinite(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str]]]:
+    def infinite(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str], str]]:
         """How often an element reads what may be infinite, in which reductions.
 
         That is numbers of rules, and operands of exact ones: what is read as often cannot cancel.
         """
-        return Counter((o.name, o.kinds) for o in side if o.name and not self.is_finite(o))
+        return Counter((o.name, *o.times) for o in side if o.name and not self.is_finite(o))
 
     def partial(self, side: Sequence[Occurrence]) -> list[Occurrence]:
         """What may have no value, each within the sums and the choices around it."""

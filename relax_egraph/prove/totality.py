@@ -59,7 +59,7 @@ class Totality:
                 return ()
 
     def is_not_zero(self, a: Sum) -> bool:
-        """Whether an element is known not to be 0, as a number that a rule compares, or its size."""
+        """Whether an element is known not to be 0: a number, by what it is compared with."""
         if a.number is not None:
             return a.number != 0
         sizes = (a, absolute(a)) if symbols_of(a) else ()
