@@ -14,7 +14,14 @@ from itertools import islice, product
 from typing import TypeAlias
 
 from relax_egraph.prove import reads, specials
-from relax_egraph.prove.conditions import Condition, Zero, mapped, names_in, polynomials_in
+from relax_egraph.prove.conditions import (
+    Condition,
+    Negation,
+    Zero,
+    mapped,
+    names_in,
+    polynomials_in,
+)
 from relax_egraph.prove.digits import replaced
 from relax_egraph.prove.effort import QUERY, Effort
 from relax_egraph.prove.equality import Equality, ranges, solution
@@ -24,6 +31,7 @@ from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.specials import Assumptions
 from relax_egraph.prove.sums import (
     Applied,
+    Counted,
     Factor,
     Read,
     Sum,
@@ -32,7 +40,7 @@ from relax_egraph.prove.sums import (
     replaced_factor,
     replaced_sum,
 )
-from relax_egraph.prove.totality import Totality
+from relax_egraph.prove.totality import Totality, not_empty
 
 Choices: TypeAlias = list[tuple[Sum, bool]]
 """Truth values, each with whether it is true."""
@@ -79,9 +87,11 @@ class Definedness:
             return "the sides may differ where a reduction is of infinities"
         for mine, other in sides:
             known = self.partial(other)
-            for p in self.partial(mine):
-                if not self.is_everywhere(self.without(q, p) for q in _as_plain(known, p)):
-                    return f"only one side has {p.factor.key}, which may have no value"
+            with self.solver.scope(_counts(known)):
+                texts = {q.text for q in known}
+                for p in (p for p in self.partial(mine) if p.text not in texts):
+                    if not self.is_everywhere(self.without(q, p) for q in _as_plain(known, p)):
+                        return f"only one side has {p.factor.key}, which may have no value"
         for mine, other in sides:
             others = {o.text: o for o in other if o.name}.values()
             for r in {r.text: r for r in mine if r.name}.values():
@@ -108,7 +118,8 @@ class Definedness:
         totality = Totality(self.solver, self.given.numbers, self.given.finite)
         found: dict[str, Occurrence] = {}
         for o in side:
-            with self.solver.scope((*ranges(o.binders), *o.where)):
+            around = (*not_empty(o.binders), *ranges(o.binders), *o.where)
+            with self.solver.scope(around):
                 for f in totality.partial(o.factor):
                     here = replace(o, factor=f)
                     found.setdefault(here.text, here)
@@ -182,6 +193,16 @@ class Definedness:
                 for test, holds in choices
                 if not any(holds == h and self.is_equal(test, t) for t, h in r.choices)
             ]
+
+
+def _counts(known: Iterable[Occurrence]) -> Iterator[Condition]:
+    """That extents by which an element is divided in any case are not 0: there it has no value."""
+    for o in known:
+        match o.factor:
+            case Applied("divisor", (Sum(factor=Counted(count)),)) if not o.is_within:
+                yield Negation(Zero(count))
+            case _:
+                pass
 
 
 def _as_plain(others: Iterable[Occurrence], r: Occurrence) -> Iterator[Occurrence]:

@@ -69,6 +69,11 @@ class Occurrence:
                 return ""
 
     @property
+    def is_within(self) -> bool:
+        """Whether it counts only within sums, by choices or for a test."""
+        return bool(self.binders or self.where or self.choices or self.tested)
+
+    @property
     def text(self) -> str:
         """Equal occurrences have one text, whatever the names of their variables are."""
         binders = ",".join(f"{b.name}<{b.extent.key}" for b in self.binders)
