@@ -37,6 +37,7 @@ from relax_egraph.prove.sums import (
     Sum,
     Term,
     names_of_factor,
+    numbered,
     replaced_factor,
     replaced_sum,
 )
@@ -92,6 +93,10 @@ class Definedness:
                 for p in (p for p in self.partial(mine) if p.text not in texts):
                     if not self.is_everywhere(self.without(q, p) for q in _as_plain(known, p)):
                         return f"only one side has {p.factor.key}, which may have no value"
+        if self.quotients(ours) != self.quotients(theirs):
+            return (
+                "the sides may differ where a quotient or a function is infinite, and then summed"
+            )
         for mine, other in sides:
             others = {o.text: o for o in other if o.name}.values()
             for r in {r.text: r for r in mine if r.name}.values():
@@ -114,16 +119,25 @@ class Definedness:
         return Counter((o.name, *o.times) for o in side if o.name and not self.is_finite(o))
 
     def partial(self, side: Sequence[Occurrence]) -> list[Occurrence]:
-        """What may have no value, each within the sums and the choices around it."""
+        """What may have no value, each within the sums and the choices around it, once."""
+        return [*{o.text: o for o in self.every_partial(side)}.values()]
+
+    def every_partial(self, side: Sequence[Occurrence]) -> Iterator[Occurrence]:
+        """The same, as often as it is computed."""
         totality = Totality(self.solver, self.given.numbers, self.given.finite)
-        found: dict[str, Occurrence] = {}
         for o in side:
             around = (*not_empty(o.binders), *ranges(o.binders), *o.where)
             with self.solver.scope(around):
-                for f in totality.partial(o.factor):
-                    here = replace(o, factor=f)
-                    found.setdefault(here.text, here)
-        return [*found.values()]
+                found = totality.partial(o.factor)
+            yield from (replace(o, factor=f) for f in found)
+
+    def quotients(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str], str]]:
+        """How often an element computes what may be infinite of finite operands, and where.
+
+        What is divided by a count that is 0 is a sum of nothing.
+        """
+        found = (o for o in self.every_partial(side) if _count_of(o) is None)
+        return Counter((numbered(o.factor.key), *o.times) for o in found)
 
     def without(self, o: Occurrence, r: Occurrence) -> Choices | None:
         """The choices of `o` that are none of `r`, if it is what `r` is wherever that counts.
@@ -198,11 +212,18 @@ class Definedness:
 def _counts(known: Iterable[Occurrence]) -> Iterator[Condition]:
     """That extents by which an element is divided in any case are not 0: there it has no value."""
     for o in known:
-        match o.factor:
-            case Applied("divisor", (Sum(factor=Counted(count)),)) if not o.is_within:
-                yield Negation(Zero(count))
-            case _:
-                pass
+        count = _count_of(o)
+        if count is not None and not o.is_within:
+            yield Negation(Zero(count))
+
+
+def _count_of(o: Occurrence) -> Polynomial | None:
+    """The product of extents that something is divided by."""
+    match o.factor:
+        case Applied("divisor", (Sum(factor=Counted(count)),)):
+            return count
+        case _:
+            return None
 
 
 def _as_plain(others: Iterable[Occurrence], r: Occurrence) -> Iterator[Occurrence]:
