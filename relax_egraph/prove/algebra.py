@@ -231,5 +231,10 @@ def is_value_of(value: Sum, dtype: str) -> bool:
         special = isinstance(f, Applied) and f.function in ("inf", "-inf", "nan")
         return is_float(dtype) or not special
     n = value.number
-    least, most = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    least, most = limits_of(dtype)
     return n.denominator == 1 and least <= n <= most
+
+
+def limits_of(dtype: str) -> tuple[int, int]:
+    """The least and the greatest integer of a dtype, or of truth values."""
+    return (0, 1) if dtype == "bool" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))

@@ -17,12 +17,12 @@ from relax_egraph.prove.effort import CASE, Effort
 from relax_egraph.prove.elements import Elements
 from relax_egraph.prove.equality import Equality
 from relax_egraph.prove.matching import Matching
-from relax_egraph.prove.nodes import Leaf, Part, Result, Value, dtype_of, parts, shape_of
+from relax_egraph.prove.nodes import Leaf, Part, Result, Uniform, Value, dtype_of, parts, shape_of
 from relax_egraph.prove.pointwise import Pointwise
 from relax_egraph.prove.polynomial import Polynomial, of_dim, variable
 from relax_egraph.prove.questions import Instance, recorded
 from relax_egraph.prove.reading import Reader, Undecided
-from relax_egraph.prove.reals import as_float, divisors_in, excluded, is_computed
+from relax_egraph.prove.reals import as_float, divisors_in, excluded
 from relax_egraph.prove.signs import Signs
 from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.specials import Assumptions
@@ -36,6 +36,9 @@ MOST_CASES = 10
 
 Element: TypeAlias = Callable[[Sequence[Polynomial]], Sum]
 """The element of a tensor at an index."""
+
+Compare: TypeAlias = Callable[[Tensor, Sum, Sum], None]
+"""Raises `NotProven` unless an element of a tensor is another one."""
 
 
 class NotProven(Exception):
@@ -124,11 +127,13 @@ class Comparing:
             return
         if isinstance(right, Sum) and not all(map(self.is_divisor, divisors_in(right))):
             raise NotProven("a number may be divided by 0")
+        products, semiring = self.readers
+        if isinstance(right, Sum) and not is_float(dtype_of(left)):
+            self.elementwise(products, left, right, self.numbered)
+            self.elementwise(self.written, left, right, self.special_number)
+            return
         if not isinstance(right, Sum):
             self.of_one_type(left, right)
-        elif not is_float(dtype_of(left)) and is_computed(right):
-            self.of_range(right, dtype_of(left))
-        products, semiring = self.readers
         try:
             self.elementwise(products, left, right)
         except NotProven as reason:
@@ -137,7 +142,7 @@ class Comparing:
             except NotProven:
                 raise reason from None
         sides = (left,) if isinstance(right, Sum) else (left, right)
-        if any(is_float(dtype_of(v)) for v in parts(sides) if isinstance(v.info, TensorStructInfo)):
+        if any(map(_may_be_special, parts(sides))):
             self.elementwise(self.written, left, right)
 
     def is_divisor(self, number: Sum) -> bool:
@@ -145,11 +150,17 @@ class Comparing:
         known = as_float(number)
         return known != 0 if known is not None else excluded(self.matching.numbers, number, 0.0)
 
-    def of_range(self, number: Sum, dtype: str) -> None:
-        """Raise `NotProven` unless a computed number is one of `dtype`: integers wrap around."""
-        pointwise = Pointwise(Equality(self.solver, []), self.matching.numbers, ())
-        if not pointwise.within(number, dtype):
-            raise NotProven(f"whether {dtype} has the number is not decided")
+    def numbered(self, tensor: Tensor, a: Sum, b: Sum) -> None:
+        """Raise `NotProven` unless an integer, or a truth value, is a number of the rule."""
+        equality = Equality(self.solver, self.bijections)
+        pointwise = Pointwise(equality, self.matching.numbers, self.bounds())
+        if pointwise.is_number(a, b, tensor.dtype):
+            return
+        wholes = self.matching.typing.wholes
+        if not wholes.is_sum_of_wholes(b) or not pointwise.within(b, tensor.dtype):
+            raise NotProven(f"whether {tensor.dtype} has the number is not decided")
+        if not equality.sums(a, b):  # integers wrap around, and the number does not
+            raise NotProven(f"the elements differ: {a.key} and {b.key}"[:400])
 
     def of_one_type(self, left: Value, right: Value) -> None:
         """Raise `NotProven` unless two values have one shape and one dtype."""
@@ -161,7 +172,9 @@ class Comparing:
         for x, y in zip(a, b, strict=True):
             self.require("both sides have one shape", Zero(of_dim(x) - of_dim(y)))
 
-    def elementwise(self, elements: Elements, a: Value, b: Value | Sum) -> None:
+    def elementwise(
+        self, elements: Elements, a: Value, b: Value | Sum, compare: Compare | None = None
+    ) -> None:
         """Raise `NotProven` unless every element of `a` is that of `b`, or that number."""
         forget()
         left = elements.of(a)
@@ -170,7 +183,7 @@ class Comparing:
         axes = axes_of(left.extents)
         index = [variable(a) for a in axes]
         inside = [c for a in axes for c in (Nonnegative(a.extent - 1), Nonnegative(variable(a)))]
-        compare = self.special if elements is self.written else self.equal
+        compare = compare or (self.special if elements is self.written else self.equal)
         self.cases(left, left.at, right, index, inside, MOST_CASES, compare)
 
     def cases(
@@ -181,7 +194,7 @@ class Comparing:
         index: Sequence[Polynomial],
         where: Sequence[Condition],
         depth: int,
-        compare: Callable[[Tensor, Sum, Sum], None],
+        compare: Compare,
     ) -> None:
         """Compare where conditions hold, in cases of what is not decided there."""
         self.effort.spend(CASE)
@@ -220,11 +233,28 @@ class Comparing:
 
     def special(self, tensor: Tensor, a: Sum, b: Sum) -> None:
         """Raise `NotProven` unless both elements are NaN and infinite for the same operands."""
+        self.defined(a, b, tensor.dtype)
+
+    def special_number(self, _: Tensor, a: Sum, b: Sum) -> None:
+        """The same of an integer, or a truth value as 0 or 1, and a number of the rule."""
+        self.defined(a, b, "number")
+
+    def defined(self, a: Sum, b: Sum, dtype: str) -> None:
+        """Raise `NotProven` unless elements of `dtype` have the same special values."""
         same = Equality(self.solver, []).factors
-        numbers = self.matching.numbers
+        numbers = (*self.matching.numbers, *self.matching.typing.wholes.ranges)
         assumed = Assumptions(numbers, self.bounds(), not self.exact, same)
-        if reason := Definedness(self.solver, self.effort, assumed).differs(a, b, tensor.dtype):
+        if reason := Definedness(self.solver, self.effort, assumed).differs(a, b, dtype):
             raise NotProven(reason)
+
+
+def _may_be_special(value: Value) -> bool:
+    """Whether a value is of floats, or made of a number of the rule, which may be NaN."""
+    info = value.info
+    if isinstance(info, TensorStructInfo) and is_float(dtype_of(value)):
+        return True
+    numbers = (value.value,) if isinstance(value, Uniform) else getattr(value, "attrs", {}).values()
+    return any(isinstance(n, Sum) and as_float(n) is None for n in numbers)
 
 
 def _constant(value: Sum) -> Element:

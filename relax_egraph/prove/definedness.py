@@ -8,12 +8,20 @@ infinite, they have to be reductions of the same, and elements agree with these 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, product
+from typing import TypeAlias
 
 from relax_egraph.prove import reads, specials
-from relax_egraph.prove.conditions import Condition, Zero, mapped, names_in, polynomials_in
+from relax_egraph.prove.conditions import (
+    Condition,
+    Negation,
+    Zero,
+    mapped,
+    names_in,
+    polynomials_in,
+)
 from relax_egraph.prove.digits import replaced
 from relax_egraph.prove.effort import QUERY, Effort
 from relax_egraph.prove.equality import Equality, ranges, solution
@@ -23,15 +31,20 @@ from relax_egraph.prove.solver import Solver
 from relax_egraph.prove.specials import Assumptions
 from relax_egraph.prove.sums import (
     Applied,
+    Counted,
     Factor,
     Read,
     Sum,
     Term,
     names_of_factor,
     numbered,
+    replaced_factor,
     replaced_sum,
 )
-from relax_egraph.prove.totality import Totality
+from relax_egraph.prove.totality import Totality, not_empty
+
+Choices: TypeAlias = list[tuple[Sum, bool]]
+"""Truth values, each with whether it is true."""
 
 
 @dataclass
@@ -43,14 +56,17 @@ class Definedness:
     given: Assumptions
 
     def differs(self, a: Sum, b: Sum, dtype: str) -> str:
-        """Where two elements of `dtype`, as they are written, may differ; empty if nowhere."""
+        """Where two elements of `dtype`, as they are written, may differ; empty if nowhere.
+
+        The `dtype` is ``number`` where an integer or a truth value is a number of the rule.
+        """
         if a.key == b.key:
             return ""
         ours, theirs = list(reads.occurrences(a)), list(reads.occurrences(b))
         every = (*ours, *theirs)
         if not any(isinstance(o.factor, Applied) for o in every):
             return ""
-        tests = any(is_test(o.factor) for o in every)
+        tests = dtype == "number" or any(is_test(o.factor) for o in every)
         if not (reads.has_reductions(a) or reads.has_reductions(b)):
             known = self.agree(a, b, dtype, valued=tests)
             differ = "differ" if known is False else "may differ"
@@ -72,9 +88,15 @@ class Definedness:
             return "the sides may differ where a reduction is of infinities"
         for mine, other in sides:
             known = self.partial(other)
-            for p in self.partial(mine):
-                if not any(Equality(self.solver, []).terms(p, q) for q in known):
-                    return f"only one side has {p.factors[0].key}, which may have no value"
+            with self.solver.scope(_counts(known)):
+                texts = {q.text for q in known}
+                for p in (p for p in self.partial(mine) if p.text not in texts):
+                    if not self.is_everywhere(self.without(q, p) for q in _as_plain(known, p)):
+                        return f"only one side has {p.factor.key}, which may have no value"
+        if self.quotients(ours) != self.quotients(theirs):
+            return (
+                "the sides may differ where a quotient or a function is infinite, and then summed"
+            )
         for mine, other in sides:
             others = {o.text: o for o in other if o.name}.values()
             for r in {r.text: r for r in mine if r.name}.values():
@@ -89,35 +111,58 @@ class Definedness:
             return self.given.finite
         return reads.is_finite(r.name, self.given.numbers, r.of)
 
-    def infinite(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str]]]:
+    def infinite(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str], str]]:
         """How often an element reads what may be infinite, in which reductions.
 
         That is numbers of rules, and operands of exact ones: what is read as often cannot cancel.
         """
-        return Counter((o.name, o.kinds) for o in side if o.name and not self.is_finite(o))
+        return Counter((o.name, *o.times) for o in side if o.name and not self.is_finite(o))
 
-    def partial(self, side: Sequence[Occurrence]) -> list[Term]:
-        """What may have no value, each over the variables that are in it."""
+    def partial(self, side: Sequence[Occurrence]) -> list[Occurrence]:
+        """What may have no value, each within the sums and the choices around it, once."""
+        return [*{o.text: o for o in self.every_partial(side)}.values()]
+
+    def every_partial(self, side: Sequence[Occurrence]) -> Iterator[Occurrence]:
+        """The same, as often as it is computed."""
         totality = Totality(self.solver, self.given.numbers, self.given.finite)
-        found: dict[str, Term] = {}
         for o in side:
-            names = names_of_factor(o.factor)
-            binders = tuple(b for b in o.binders if b.name in names)
-            where = tuple(c for c in o.where if not names_in(c).isdisjoint(names))
-            with self.solver.scope((*ranges(binders), *where)):
-                for f in totality.partial(o.factor):
-                    inner = tuple(b for b in binders if b.name in names_of_factor(f))
-                    t = Term(Fraction(1), (f,), inner, where)
-                    found.setdefault(numbered(t.key), t)
-        return [*found.values()]
+            around = (*not_empty(o.binders), *ranges(o.binders), *o.where)
+            with self.solver.scope(around):
+                found = totality.partial(o.factor)
+            yield from (replace(o, factor=f) for f in found)
+
+    def quotients(self, side: Sequence[Occurrence]) -> Counter[tuple[str, frozenset[str], str]]:
+        """How often an element computes what may be infinite of finite operands, and where.
+
+        What is divided by a count that is 0 is a sum of nothing.
+        """
+        found = (o for o in self.every_partial(side) if _count_of(o) is None)
+        return Counter((numbered(o.factor.key), *o.times) for o in found)
+
+    def without(self, o: Occurrence, r: Occurrence) -> Choices | None:
+        """The choices of `o` that are none of `r`, if it is what `r` is wherever that counts.
+
+        A sum around `o` over variables that it does not depend on is not of nothing there.
+        """
+        equality = Equality(self.solver, [])
+        for by in equality.bijections_of(_of_its_variables(o), _of_its_variables(r)):
+            with self.solver.scope((*ranges(r.binders), *r.where)):
+                if not equality.factors(replaced_factor(o.factor, by), r.factor):
+                    continue
+            choices = (self.left(o, r, more) for more in _placements(o, r, by))
+            if (found := next((c for c in choices if c is not None), None)) is not None:
+                return found
+        return None
 
     def is_read(self, r: Occurrence, others: Iterable[Occurrence]) -> bool:
-        """Whether `others` read what `r` does, wherever it counts: by choices of it, or by both."""
+        """Whether `others` read what `r` does, wherever it counts."""
+        alike = (o for o in _as_plain(others, r) if o.name == r.name)
+        return self.is_everywhere(self.covered(o, r) for o in alike)
+
+    def is_everywhere(self, several: Iterable[Choices | None]) -> bool:
+        """Whether one of several is there by whatever choices: without any, or by both."""
         left: list[tuple[Sum, bool]] = []
-        for o in others:
-            if o.name != r.name or (o.tested and not r.tested):
-                continue
-            choices = self.covered(o, r)
+        for choices in several:
             if choices is None or len(choices) > 1:
                 continue
             if not choices or any(
@@ -132,16 +177,14 @@ class Definedness:
         """Whether two elements are computed alike."""
         return Equality(self.solver, []).sums(a, b)
 
-    def covered(self, o: Occurrence, r: Occurrence) -> list[tuple[Sum, bool]] | None:
+    def covered(self, o: Occurrence, r: Occurrence) -> Choices | None:
         """The choices of `o` that are none of `r`, if it is of the element that `r` is of.
 
         That is for some values of the variables of sums around it, wherever `r` counts.
         """
         return next((x for by in _placements(o, r) if (x := self.left(o, r, by)) is not None), None)
 
-    def left(
-        self, o: Occurrence, r: Occurrence, by: Mapping[str, Polynomial]
-    ) -> list[tuple[Sum, bool]] | None:
+    def left(self, o: Occurrence, r: Occurrence, by: Mapping[str, Polynomial]) -> Choices | None:
         """The same for these values of the variables."""
         known = (*ranges(r.binders), *r.where)
         texts = {c.key for c in known}
@@ -166,6 +209,34 @@ class Definedness:
             ]
 
 
+def _counts(known: Iterable[Occurrence]) -> Iterator[Condition]:
+    """That extents by which an element is divided in any case are not 0: there it has no value."""
+    for o in known:
+        count = _count_of(o)
+        if count is not None and not o.is_within:
+            yield Negation(Zero(count))
+
+
+def _count_of(o: Occurrence) -> Polynomial | None:
+    """The product of extents that something is divided by."""
+    match o.factor:
+        case Applied("divisor", (Sum(factor=Counted(count)),)):
+            return count
+        case _:
+            return None
+
+
+def _as_plain(others: Iterable[Occurrence], r: Occurrence) -> Iterator[Occurrence]:
+    """Those of `others` through which NaN comes if it comes through `r`."""
+    return (o for o in others if r.tested or not o.tested)
+
+
+def _of_its_variables(o: Occurrence) -> Term:
+    """A factor over those variables of the sums around it that are in it."""
+    names = names_of_factor(o.factor)
+    return Term(Fraction(1), (o.factor,), tuple(b for b in o.binders if b.name in names))
+
+
 def _varies(p: Polynomial, r: Occurrence) -> bool:
     """Whether a polynomial is not 0 for all values of the variables around `r`."""
     plain = all(isinstance(v, str | Index) for v in variables_in(p))
@@ -176,17 +247,21 @@ def _index(f: Factor) -> tuple[Polynomial, ...]:
     return f.index if isinstance(f, Read) else ()
 
 
+NONE: Mapping[str, Polynomial] = {}
+
 MOST_PLACEMENTS = 8
 """The most values that are tried for variables of sums that no index says."""
 
 
-def _placements(o: Occurrence, r: Occurrence) -> Iterator[Mapping[str, Polynomial]]:
+def _placements(
+    o: Occurrence, r: Occurrence, known: Mapping[str, Polynomial] = NONE
+) -> Iterator[Mapping[str, Polynomial]]:
     """Values for the variables of `o` for which it may be of the element that `r` is of.
 
     What no index says is a variable of the same range, the first position, or the first for which
     a condition holds.
     """
-    by: dict[str, Polynomial] = {}
+    by = dict(known)
     pairs = [*zip(_index(o.factor), _index(r.factor), strict=True)]
     while found := _found(pairs, {b.name for b in o.binders} - by.keys(), by):
         by.update(found)

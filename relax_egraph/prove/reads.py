@@ -7,9 +7,18 @@ from dataclasses import dataclass, replace
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove.conditions import Condition
 from relax_egraph.prove.functions import absolute
-from relax_egraph.prove.polynomial import Index, Polynomial, variables_in
+from relax_egraph.prove.polynomial import Index, Polynomial, product, variables_in
 from relax_egraph.prove.reals import Comparison, excluded, symbols_of
-from relax_egraph.prove.sums import Applied, Counted, Factor, Folded, Read, Sum, numbered
+from relax_egraph.prove.sums import (
+    Applied,
+    Counted,
+    Factor,
+    Folded,
+    Read,
+    Sum,
+    names_of_factor,
+    numbered,
+)
 from relax_egraph.prove.tensors import Place
 
 TESTS = frozenset(("<", "<=", ">", ">=", "==", "!=", "isnan", "isinf", "isfinite"))
@@ -36,7 +45,7 @@ class Occurrence:
     """A factor of an element, within sums over `binders` where conditions hold.
 
     It counts only where each of `choices`, a truth value, is true, or is not.  `kinds` are those of
-    the reductions around it; maxima and minima are of one kind.  It is `tested` if a function
+    the reductions over `binders`; maxima and minima are of one kind.  It is `tested` if a function
     around it makes plain numbers of NaN, and may be an operand of the function `of`.
     """
 
@@ -44,7 +53,7 @@ class Occurrence:
     binders: tuple[Index, ...] = ()
     where: tuple[Condition, ...] = ()
     choices: tuple[tuple[Sum, bool], ...] = ()
-    kinds: frozenset[str] = frozenset()
+    kinds: tuple[str, ...] = ()
     tested: bool = False
     of: str = ""
 
@@ -60,12 +69,32 @@ class Occurrence:
                 return ""
 
     @property
+    def is_within(self) -> bool:
+        """Whether it counts only within sums, by choices or for a test."""
+        return bool(self.binders or self.where or self.choices or self.tested)
+
+    @property
     def text(self) -> str:
         """Equal occurrences have one text, whatever the names of their variables are."""
         binders = ",".join(f"{b.name}<{b.extent.key}" for b in self.binders)
         where = ";".join(c.key for c in self.where)
         choices = ";".join(f"{holds}{test.key}" for test, holds in self.choices)
         return numbered(f"{self.factor.key}|{binders}|{where}|{choices}|{self.tested}{self.of}")
+
+    @property
+    def times(self) -> tuple[frozenset[str], str]:
+        """The kinds of reductions over elements of it, and how often others have the same one.
+
+        For each kind, that is the product of the extents that it does not depend on.
+        """
+        names = names_of_factor(self.factor)
+        pairs = [*zip(self.binders, self.kinds, strict=True)]
+        others = {
+            kind: product(b.extent for b, k in pairs if k == kind and b.name not in names)
+            for kind in sorted(set(self.kinds))
+        }
+        texts = (f"{kind} {count.key}" for kind, count in others.items() if count.number != 1)
+        return frozenset(k for b, k in pairs if b.name in names), ";".join(texts)
 
 
 NOWHERE = Occurrence(Counted(Polynomial()))
@@ -75,7 +104,10 @@ def occurrences(a: Sum, around: Occurrence = NOWHERE) -> Iterator[Occurrence]:
     """All factors of an element, each within what is `around` it."""
     for t in a.terms:
         inner = replace(
-            around, binders=(*around.binders, *t.binders), where=(*around.where, *t.where)
+            around,
+            binders=(*around.binders, *t.binders),
+            kinds=(*around.kinds, *("+" for _ in t.binders)),
+            where=(*around.where, *t.where),
         )
         for f in t.factors:
             here = replace(inner, factor=f)
@@ -110,7 +142,7 @@ def _within(here: Occurrence) -> Iterator[Occurrence]:
                 inside,
                 binders=(*inside.binders, *binders),
                 where=(*inside.where, *where),
-                kinds=inside.kinds | {kind},
+                kinds=(*inside.kinds, *(kind for _ in binders)),
                 tested=inside.tested or is_test(f),
             )
             yield from occurrences(of_all, within)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from relax_egraph.egraph.functions.builtin import dtype_holds
-from relax_egraph.prove.algebra import is_value_of
-from relax_egraph.prove.reals import as_float
-from relax_egraph.prove.sums import Applied, Sum
+from relax_egraph.prove.algebra import is_value_of, limits_of
+from relax_egraph.prove.reals import Comparison, as_float
+from relax_egraph.prove.sums import Applied, Sum, single
+from relax_egraph.prove.sums import number as as_number
 
 
 class Wholes:
@@ -14,12 +15,15 @@ class Wholes:
     def __init__(self) -> None:
         self.known: set[str] = set()
         self.dtypes: dict[str, set[str]] = {}
+        self.ranges: list[Comparison] = []
 
     def note(self, number: Sum, dtype: str = "") -> None:
         """Assume that a number is whole, or an integer of a dtype."""
         self.known.add(number.key)
-        if dtype:
-            self.dtypes.setdefault(number.key, set()).add(dtype)
+        if dtype and dtype not in self.dtypes.setdefault(number.key, set()):
+            self.dtypes[number.key].add(dtype)
+            least, most = map(as_number, limits_of(dtype))
+            self.ranges += [Comparison("<=", least, number), Comparison("<=", number, most)]
 
     def is_whole(self, number: Sum) -> bool:
         """Whether a number is known to be whole, or infinite."""
@@ -28,6 +32,13 @@ class Wholes:
         return all(
             x.key in self.known if value is None else value in _INFINITE or value % 1 == 0
             for x, value in zip(parts, values, strict=True)
+        )
+
+    def is_sum_of_wholes(self, number: Sum) -> bool:
+        """Whether a number is a sum of products of whole numbers."""
+        return all(
+            t.coefficient.denominator == 1 and all(self.is_whole(single(f)) for f in t.factors)
+            for t in number.terms
         )
 
     def has(self, dtype: str, number: Sum) -> bool:
