@@ -129,15 +129,21 @@ def _accepts(links: Sequence[Link], info: TensorStructInfo) -> bool:
 
 def application(op: Op, known: Sequence[Any], attrs: Mapping[str, Any]) -> Application | None:
     """How an operator is applied to `known` and operands of any type, if that is known."""
-    kinds = [o.kind for o in op.operands]
     if len(attrs) < len(op.attrs) or op.name in ON_IMAGES:
         return None
+    kinds, required = _kinds(op)
     if any(kind not in _OF_KIND for kind in kinds[: len(known)]):
         return None
     infos = [_info(v, kind) for v, kind in zip(known, kinds, strict=False)]
-    infos += [_OF_KIND.get(kind, _ANY) for kind in kinds[len(infos) : op.required]]
+    infos += [_OF_KIND.get(kind, _ANY) for kind in kinds[len(infos) : required]]
     plain = ((k, plain_attribute(v)) for k, v in attrs.items())
     return Application(op.rule, tuple(infos), tuple(plain))
+
+
+@lru_cache(1 << 10)
+def _kinds(op: Op) -> tuple[tuple[str, ...], int]:
+    """The kinds of operands, and how many may not be left out."""
+    return tuple(o.kind for o in op.operands), op.required
 
 
 def refuses(applied: Application) -> bool:

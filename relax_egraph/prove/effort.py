@@ -31,7 +31,7 @@ CASE = 2
 Schedule: TypeAlias = Sequence[tuple[int, int]]
 """The largest rank of operands in each pass of a proof, and the steps of the pass."""
 
-PASSES: Schedule = ((2, 18000), (3, 4000), (4, 16000))
+PASSES: Schedule = ((2, 21000), (3, 4000), (4, 16000))
 """The passes of a proof of a rule."""
 
 PROBE = 1000
