@@ -73,6 +73,7 @@ class Comparing:
     def elements_in(self, matching: Matching, algebra: Algebra) -> Elements:
         """The elements of values as terms of an algebra."""
         reader = Reader(self.solver, algebra)
+        reader.wholes = matching.typing.wholes
         numbers = matching.numbers
         positive = (c.high.factor for c in numbers if c.is_positive)
         reader.positive = frozenset(

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
-from relax_egraph.ir.dtypes import is_float
+from relax_egraph.ir.dtypes import INTEGERS, is_float
 from relax_egraph.ir.op import Op
 from relax_egraph.ir.ops.slices import slice_inbound, slice_of
 from relax_egraph.ir.struct_info import TensorStructInfo, TupleStructInfo
@@ -274,7 +274,9 @@ def _pad(
     if pad_mode != "constant":
         raise NotExpressible(f'R.nn.pad in the mode "{pad_mode}" has no expression')
     before = [of_dim(w) for w in pad_width[::2]]
-    fill = cast(reader.algebra, _number(pad_value), "float64", data.dtype)
+    fill = _number(pad_value)
+    if data.dtype not in INTEGERS or not reader.wholes.has(data.dtype, fill):
+        fill = cast(reader.algebra, fill, "float64", data.dtype)
 
     def at(index: Indices) -> Sum:
         inner = [i - b for i, b in zip(index, before, strict=True)]

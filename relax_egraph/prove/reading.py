@@ -37,6 +37,7 @@ from relax_egraph.prove.sums import (
     summed,
 )
 from relax_egraph.prove.tensors import Place, Tensor, counted
+from relax_egraph.prove.wholes import Wholes
 from relax_egraph.tir import te
 from relax_egraph.tir.expr import (
     Binary,
@@ -71,7 +72,8 @@ class NotExpressible(Exception):
 class Reader:
     """Reads elements under what `solver` assumes, as terms of an `algebra`.
 
-    `numbers` are symbolic constants, `positive` the texts of those that are known to be positive.
+    `numbers` are symbolic constants, `positive` the texts of those that are known to be positive,
+    `wholes` those that are integers.
     """
 
     def __init__(self, solver: Solver, algebra: Algebra) -> None:
@@ -79,6 +81,7 @@ class Reader:
         self.algebra = algebra
         self.numbers = StandIns()
         self.positive: frozenset[str] = frozenset()
+        self.wholes = Wholes()
 
     def tensor(self, t: TeTensor, operands: Mapping[TeTensor, Tensor]) -> Tensor:
         """The tensor of an expression over placeholders, which stand for `operands`."""

@@ -25,12 +25,16 @@ class Wholes:
             least, most = map(as_number, limits_of(dtype))
             self.ranges += [Comparison("<=", least, number), Comparison("<=", number, most)]
 
+    def is_known(self, number: Sum) -> bool:
+        """Whether a symbolic number is assumed to be whole."""
+        return number.key in self.known
+
     def is_whole(self, number: Sum) -> bool:
         """Whether a number is known to be whole, or infinite."""
         parts = [*_parts(number)]
         values = map(as_float, parts)
         return all(
-            x.key in self.known if value is None else value in _INFINITE or value % 1 == 0
+            self.is_known(x) if value is None else value in _INFINITE or value % 1 == 0
             for x, value in zip(parts, values, strict=True)
         )
 

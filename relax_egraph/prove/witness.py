@@ -17,6 +17,7 @@ from relax_egraph.egraph.rulebook.forms import heads
 from relax_egraph.egraph.rulebook.rule import FloatClass, Rule
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
+from relax_egraph.prove import sums
 from relax_egraph.prove.concrete import Concrete, Unclear
 from relax_egraph.prove.matching import Matching
 from relax_egraph.prove.nodes import Leaf, Value, dtype_of, shape_of
@@ -172,9 +173,12 @@ def _names(a: Sum) -> Iterator[str]:
 
 def _admitted(matching: Matching, made: Concrete) -> bool:
     """Whether numbers compare as premises say; elements of operands are brought within bounds."""
-    for c in matching.numbers:
+    wholes = matching.typing.wholes
+    for c in (*matching.numbers, *wholes.ranges):
         if not c.of(made.number(c.a), made.number(c.b)):
             return False
+    if any(x % 1 for name, x in made.numbers.items() if wholes.is_known(sums.apply(name))):
+        return False
     for b in matching.bounds:
         limit = made.number(b.limit)
         if isinstance(b.value, Leaf):
