@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, is_literal, written
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, forms_in, is_literal, written
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import is_float
@@ -320,13 +320,6 @@ def text_of(tree: Tree) -> str:
 
 
 @lru_cache(1 << 12)
-def forms_of(tree: Tree) -> tuple[Form, ...]:
-    """All applications in a term."""
-    if isinstance(tree, Atom):
-        return ()
-    return (tree, *(f for item in tree.items for f in forms_of(item)))
-
-
 @lru_cache(16)
 def lists_in(facts: tuple[Tree, ...]) -> frozenset[str]:
     """The variables that are lists of tensors; asked of the same facts again and again."""
@@ -336,4 +329,4 @@ def lists_in(facts: tuple[Tree, ...]) -> frozenset[str]:
 def with_lists(tree: Tree) -> list[Form]:
     """The terms in `tree` whose operand is a variable that is a list of tensors."""
     heads = ("R.concat", "R.stack", "R.meshgrid")
-    return [f for f in forms_of(tree) if f.head in heads and isinstance(f.items[1], Atom)]
+    return [f for f in forms_in(tree) if f.head in heads and isinstance(f.items[1], Atom)]

@@ -56,7 +56,7 @@ def _makes_texts(trees: Sequence[Tree]) -> bool:
 
 _OF_FLOATS = frozenset(("dtype-of", "is-float", "const-scalar", ROUNDED))
 _FLOATS = ("float64", "float32", "float16", "bfloat16")
-_NO_FLOATS = (*("int32", "uint32", "bool", "int8", "int16", "int64", "uint8", "uint16", "uint64"),)
+_NO_FLOATS = ("int32", "uint32", "bool", "int8", "int16", "int64", "uint8", "uint16", "uint64")
 """The dtypes that are tried beside floats."""
 
 _MOVES = frozenset(

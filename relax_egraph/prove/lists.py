@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, forms_in, is_literal
 from relax_egraph.ir.op import Op
 from relax_egraph.prove.beside import Alike, Beside
-from relax_egraph.prove.bindings import Unbound, forms_of, is_term, text_of
+from relax_egraph.prove.bindings import Unbound, is_term, text_of
 from relax_egraph.prove.nodes import Value
 from relax_egraph.prove.operands import Operands
 
@@ -43,7 +43,7 @@ class Lists(Operands, ABC):
     def lengths_of(self, name: str) -> Sequence[int]:
         """The length that a fact says a list has, or some, one beyond all places that are named."""
         places = [-1]
-        for form in (f for tree in (*self.facts, *self.made) for f in forms_of(tree)):
+        for form in (f for tree in (*self.facts, *self.made) for f in forms_in(tree)):
             match form:
                 case Form(items=(Atom(text="="), Atom(text=text), Form() as other)) if (
                     text_of(other) == f"(vec-length {name})" and text.isdecimal()

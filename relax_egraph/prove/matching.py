@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, forms_in, is_literal
 from relax_egraph.egraph.rulebook.generate import APPLICATIONS
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir.dtypes import is_float
 from relax_egraph.prove import reals, sums
 from relax_egraph.prove.attributes import Open
-from relax_egraph.prove.bindings import Unbound, forms_of, text_of, with_lists
+from relax_egraph.prove.bindings import Unbound, text_of, with_lists
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.contradictions import is_false
 from relax_egraph.prove.nodes import Value, dtype_of
@@ -161,7 +161,7 @@ class Matching(Terms):
                     self.tensors(form.items[1], op, form.items[2:])
                     return
         for fact in facts:
-            for form in forms_of(fact):
+            for form in forms_in(fact):
                 for item in form.items[1:2]:
                     if form.head in _OF_TENSORS and self.is_open(item):
                         self.operand(item)
@@ -171,7 +171,7 @@ class Matching(Terms):
 
     def guess_permutation(self, facts: Sequence[Tree]) -> bool:
         """Choose a vector of which a function has a value only if it is a permutation."""
-        for form in (f for fact in facts for f in forms_of(fact) if f.head == "inverse-of"):
+        for form in (f for fact in facts for f in forms_in(fact) if f.head == "inverse-of"):
             (item,) = form.items[1:]
             if isinstance(item, Atom) and self.is_open(item):
                 ranks = range(self.search.ranks + 1)
@@ -184,7 +184,7 @@ class Matching(Terms):
 
     def guess_attribute(self, facts: Sequence[Tree]) -> bool:
         """Choose an attribute of an operator whose operands are known, if there is one."""
-        for form in (f for fact in facts for f in forms_of(fact)):
+        for form in (f for fact in facts for f in forms_in(fact)):
             if not form.head.startswith("R.") or form.head[2:] not in operators():
                 continue
             op = operators()[form.head[2:]].op

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from relax_egraph.egraph.functions.function import FUNCTIONS
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, is_literal
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, atoms, forms_in, is_literal
 from relax_egraph.ir import dims
 from relax_egraph.ir.dtypes import DTYPES, is_float
 from relax_egraph.ir.op import AttrParam, Op
@@ -16,7 +16,7 @@ from relax_egraph.prove import reals, sums
 from relax_egraph.prove.algebra import is_value_of
 from relax_egraph.prove.attributes import values_of
 from relax_egraph.prove.beside import Beside
-from relax_egraph.prove.bindings import Bindings, Unbound, forms_of, lists_in, text_of
+from relax_egraph.prove.bindings import Bindings, Unbound, lists_in, text_of
 from relax_egraph.prove.choices import Impossible
 from relax_egraph.prove.layouts import ANY, ON_IMAGES, AnyOrder
 from relax_egraph.prove.nodes import (
@@ -169,7 +169,7 @@ class Operands(Bindings, ABC):
         """Whether nothing but operators on images has a variable."""
         trees = (*self.facts, *self.made)
         of_images = (
-            f for t in trees for f in forms_of(t) if f.head.removeprefix("R.") in ON_IMAGES
+            f for t in trees for f in forms_in(t) if f.head.removeprefix("R.") in ON_IMAGES
         )
         uses = sum(isinstance(i, Atom) and i.text == name for f in of_images for i in f.items)
         return uses == sum(a.text == name for t in trees for a in atoms(t))
@@ -211,7 +211,7 @@ class Operands(Bindings, ABC):
 
     def is_inspected(self, name: str) -> bool:
         """Whether a fact looks at the order of axes that a variable says, or computes it."""
-        for form in (f for fact in self.facts for f in forms_of(fact)):
+        for form in (f for fact in self.facts for f in forms_in(fact)):
             computed = form.head == "=" and any(
                 isinstance(i, Form) and i.head in FUNCTIONS for i in form.items
             )
@@ -320,5 +320,5 @@ def _shapes_like(facts: Sequence[Tree], name: str) -> Sequence[Tree]:
             sides = {text_of(side) for side in fact.items[1:]}
             if sides & same and not sides <= same:
                 same, found = same | sides, True
-    trees = (t for fact in facts for f in forms_of(fact) for t in (f, *f.items[1:]))
+    trees = (t for fact in facts for f in forms_in(fact) for t in (f, *f.items[1:]))
     return tuple(t for t in trees if text_of(t) in same)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from relax_egraph.egraph.encoding.attributes import meant
-from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree
+from relax_egraph.egraph.rulebook.forms import Atom, Form, Tree, forms_in
 from relax_egraph.egraph.rulebook.vocabulary import operators
 from relax_egraph.ir import dims
 from relax_egraph.ir.op import Op
@@ -14,7 +14,7 @@ from relax_egraph.ir.struct_info import ShapeExpr, TensorStructInfo, TupleStruct
 from relax_egraph.prove import functions, primitives, reals, sums
 from relax_egraph.prove.attributes import values_of
 from relax_egraph.prove.beside import UNMADE, Beside, application, refuses
-from relax_egraph.prove.bindings import Function, Unbound, forms_of, text_of
+from relax_egraph.prove.bindings import Function, Unbound, text_of
 from relax_egraph.prove.choices import Impossible, Questions
 from relax_egraph.prove.conditions import Negation, Zero
 from relax_egraph.prove.lists import Lists
@@ -366,7 +366,7 @@ def is_said_to_be_tensor(name: str, facts: Sequence[Tree]) -> bool:
     """Whether facts look at the type of a variable, or have it where an operand is needed."""
     return any(
         isinstance(item, Atom) and item.text == name
-        for form in (f for fact in facts for f in forms_of(fact))
+        for form in (f for fact in facts for f in forms_in(fact))
         for item in _tensors_of(form)
     )
 

@@ -35,7 +35,6 @@ ENGINE_PREFIX = "engine/"
 WRITTEN_BY_RULES = ("const-scalar", "triangle")
 """Facts that every rule may add.  Rules of users only read the other facts of the engine."""
 
-
 PRIMITIVES = (
     *("vec-of", "vec-empty", "vec-get", "vec-length", "vec-push", "vec-pop", "vec-append"),
     *("vec-set", "vec-remove", "vec-contains", "vec-not-contains", "vec-range"),
