@@ -21,13 +21,18 @@ _Taps = Sequence[TirExpr]
 
 
 def fill_line(line: Line, target: Buffer) -> Stmt:
-    """Fill `target`, whose first column is the first that windows read; padding is neutral."""
-    w, columns = line.pool.along, line.columns
-    length = binary("+", binary("-", columns.count, 1) * w.stride, w.reach)
+    """Fill `target`, whose first column is the first that windows read; padding is neutral.
+
+    What only the last vector reads is neutral, too: left as it is, it may be subnormal, and then a
+    processor computes with it for many times as long.
+    """
+    w, count = line.pool.along, line.columns.count
+    length, all_read = line.under(count), line.under(line.all_whole(count))
 
     def from_first(first: TirExpr) -> Stmt:
         if not w.is_padded:
-            return _Across(line, target, ZERO, first, length).fill()
+            filled = _Across(line, target, ZERO, first, length).fill()
+            return seq(filled, cleared_from(length)) if line.is_apart else filled
         before = binary("max", binary("min", binary("-", 0, first), length), 0)
         end = binary("min", binary("-", from_dim(w.extent), first), length)
         return line.named(before, lambda before: inside(first, before, end))
@@ -41,13 +46,18 @@ def fill_line(line: Line, target: Buffer) -> Stmt:
         return seq(
             _cleared(line, target, ZERO, before),
             _Across(line, target, before, binary("+", first, before), count).fill(),
-            _cleared(line, target, behind, binary("-", length, behind)),
+            cleared_from(behind),
         )
 
-    return line.named(binary("-", columns.start * w.stride, w.before), from_first)
+    def cleared_from(start: TirExpr) -> Stmt:
+        return _cleared(line, target, start, binary("-", all_read, start))
+
+    return line.named(binary("-", line.columns.start * w.stride, w.before), from_first)
 
 
 def _cleared(line: Line, target: Buffer, start: TirExpr, count: TirExpr) -> Stmt:
+    if count == ZERO:
+        return seq()
     init = line.pool.reduction.init
     return line.over(count, lambda at: store(target[_moved(at, start)], init))
 

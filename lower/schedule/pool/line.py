@@ -11,7 +11,7 @@ from relax_egraph.lower.schedule.cut import Cut, cut
 from relax_egraph.lower.schedule.names import Names
 from relax_egraph.lower.schedule.pool.windows import Pool, Window
 from relax_egraph.lower.schedule.stages import Axis
-from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, TirVar, binary
+from relax_egraph.tir.expr import Binary, Buffer, Imm, TirExpr, TirVar, as_expr, binary
 from relax_egraph.tir.stmt import Stmt
 
 ELEMENTS = 1 << 12
@@ -79,6 +79,18 @@ class Line:
             return columns
         lanes = VECTOR // max(8, TABLE[self.pool.stage.buffer.dtype].bits)
         return -(-columns // lanes) * lanes
+
+    def all_whole(self, count: TirExpr) -> TirExpr:
+        """`whole` of a number of columns that is perhaps not constant."""
+        if isinstance(count, Imm):
+            return as_expr(self.whole(int(count.value)))
+        lanes = self.whole(1)
+        return binary("+", count, lanes - 1) // lanes * lanes
+
+    def under(self, columns: TirExpr) -> TirExpr:
+        """The number of places under the windows of so many columns of results."""
+        w = self.pool.along
+        return binary("+", binary("-", columns, 1) * w.stride, w.reach)
 
 
 def line_of(pool: Pool, names: Names) -> tuple[Line, tuple[Axis, ...]]:

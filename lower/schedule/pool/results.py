@@ -8,7 +8,7 @@ from relax_egraph.lower.schedule.epilogue import stores_at
 from relax_egraph.lower.schedule.pool.across import MOST_TAPS
 from relax_egraph.lower.schedule.pool.line import Line, Place
 from relax_egraph.lower.schedule.stages import Stage
-from relax_egraph.tir.expr import Buffer, BufferLoad, Imm, TirExpr, as_expr, binary
+from relax_egraph.tir.expr import Buffer, BufferLoad, TirExpr, as_expr, binary
 from relax_egraph.tir.stmt import Stmt, TirBlock, seq
 
 
@@ -28,8 +28,8 @@ class Results:
             return line.over(count, lambda at: self._stored(self._at_once(source, at), at))
         row = line.buffer("row", line.whole(line.columns.size))
         if size <= MOST_TAPS:
-            padded = self._whole(count)
-            fill = line.over(padded, lambda at: store(row[tuple(at)], self._at_once(source, at)))
+            whole = line.all_whole(count)
+            fill = line.over(whole, lambda at: store(row[tuple(at)], self._at_once(source, at)))
         elif line.is_apart:
             fill = self._one_by_one(source, row)
         else:
@@ -74,9 +74,3 @@ class Results:
         position = binary("+", line.columns.start, at[0])
         point = {**line.rows, **line.inside(at), line.pool.along.position.var: position}
         return stores_at(point, line.pool.stage, element, self.rest, is_output=self.is_output)
-
-    def _whole(self, count: TirExpr) -> TirExpr:
-        if isinstance(count, Imm):
-            return as_expr(self.line.whole(int(count.value)))
-        lanes = self.line.whole(1)
-        return (count + (lanes - 1)) // lanes * lanes

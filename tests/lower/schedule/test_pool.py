@@ -251,6 +251,23 @@ def test_a_line_is_combined_across_and_then_along() -> None:
 
 
 @pytest.mark.parametrize(
+    ("columns", "padding", "extents"),
+    [(35, 0, ["35", "30", "32", "17"]), (112, 1, ["1", "112", "112", "16", "64", "56"])],
+)
+def test_what_only_the_last_vector_reads_is_cleared(
+    columns: int, padding: int, extents: list[str]
+) -> None:
+    """It would be what lies on the stack; of subnormal numbers a mean takes twice as long."""
+    attrs: dict[str, Any] = {"pool_size": (3,), "strides": (2,), "padding": (padding,)}
+
+    scheduled = schedule(pool_of("avg_pool2d", (N, 8, 15, columns), **attrs))
+
+    assert [e for kind, e in loops_of(scheduled) if kind == "vectorized"][
+        -len(extents) :
+    ] == extents
+
+
+@pytest.mark.parametrize(
     ("name", "shape", "attrs", "anchor"),
     [
         ("avg_pool2d", (2, 3, 7, 7), {"pool_size": (7,)}, "rows"),
