@@ -2,11 +2,14 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from relax_egraph.errors import NotLowerable
 from relax_egraph.ir import dims
 from relax_egraph.ir.block_builder import BlockBuilder, call_packed
 from relax_egraph.ir.expr import (
+    Attr,
     Attrs,
     Call,
     Expr,
@@ -134,16 +137,38 @@ class _Legalizer(ExprMutator):
     def _call_of_loops(
         self, op: Op, function: Legalize, args: tuple[Expr, ...], attrs: Attrs
     ) -> Call:
-        """``R.call_tir`` of the loops of `op`, which operands of the same types share."""
-        key = (op, tuple(map(_type, args)), repr(sorted(attrs.items())))
+        """``R.call_tir`` of the loops of `op`, which operands of the same types share.
+
+        Elementwise loops read once what is passed twice: two streams of one array are slower.
+        """
+        passed, places = _each_once(args) if op.elementwise else (args, tuple(range(len(args))))
+        key = (op, places, tuple(map(_type, passed)), repr(sorted(attrs.items())))
         cached = self._calls.get(key)
         if cached is None:
-            names = [o.name for o in op.operands][: len(args)]
+            names = [op.operands[places.index(k)].name for k in range(len(passed))]
+            loops = partial(_at_places, function, places)
             name = function_name(op)
-            call = call_te(self._bb, function, *args, name=name, operands=names, **attrs)
+            call = call_te(self._bb, loops, *passed, name=name, operands=names, **attrs)
             return self._calls.setdefault(key, call)
         callee, _, *symbols = cached.args
-        return replace(cached, args=(callee, Tuple(tuple(_tensors(args))), *symbols))
+        return replace(cached, args=(callee, Tuple(tuple(_tensors(passed))), *symbols))
+
+
+def _each_once(args: Sequence[Expr]) -> tuple[tuple[Expr, ...], tuple[int, ...]]:
+    """The distinct `args`, and the place of each of the `args` among them."""
+    distinct: list[Expr] = []
+    places: list[int] = []
+    for arg in args:
+        place = next((k for k, known in enumerate(distinct) if known is arg), len(distinct))
+        places.append(place)
+        if place == len(distinct):
+            distinct.append(arg)
+    return tuple(distinct), tuple(places)
+
+
+def _at_places(function: Legalize, places: Sequence[int], *operands: Any, **attrs: Attr) -> Any:
+    """`function` of the operands at these `places`."""
+    return function(*(operands[place] for place in places), **attrs)
 
 
 def function_name(op: Op) -> str:

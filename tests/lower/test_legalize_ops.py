@@ -98,6 +98,23 @@ def test_operators_become_calls_of_loop_functions() -> None:
     np.testing.assert_array_equal(interpret(function, [a, b])[0], a + b)
 
 
+def test_elementwise_functions_have_what_is_passed_twice_once() -> None:
+    x, y = Var("x", f32(4)), Var("y", f32(4))
+    calls = [call("ewise_fma", x, y, x), call("ewise_fma", y, x, y), call("ewise_fma", x, x, y)]
+
+    legal = legalize_ops(module([x, y], *calls))
+
+    first, second, third = values_of(legal)
+    assert described(first) == ("ewise_fma", [x, y])
+    assert described(second) == ("ewise_fma", [y, x])
+    assert described(third) == ("ewise_fma1", [x, y])
+    a, b = np.arange(4, dtype=np.float32), np.arange(5, 9, dtype=np.float32)
+    for name, expected in (("ewise_fma", a * b + a), ("ewise_fma1", a * a + b)):
+        function = legal[name]
+        assert isinstance(function, PrimFunc)
+        np.testing.assert_array_equal(interpret(function, [a, b])[0], expected)
+
+
 def test_functions_are_shared_and_named_after_their_operator() -> None:
     x, y = Var("x", f32(n, 4)), Var("y", f32(m, 4))
     calls = [
