@@ -122,13 +122,13 @@ def _loops(
         weights, prepared = by_taps(c, names, is_padded=is_padded)
         nest = by_channels(c, source, weights, results, names)
         return _Loops(prepared, [*copies, *nests, nest], [*allocs, *weights.buffers])
+    if c.is_transposed:
+        nests, phase_buffers = by_phases(c, results, names)
+        return _Loops((), [*copies, *nests], [*allocs, *phase_buffers])
     source, copy = channels_last(c, names)
     if copy is not None:
         copies.append(copy)
         allocs.append(source.buffer)
-    if c.is_transposed:
-        nests, phase_buffers = by_phases(c, source, results, names)
-        return _Loops((), [*copies, *nests], [*allocs, *phase_buffers])
     if filter:
         weight, prepare = transformed(c, filter, names)
         nest = by_tiles(c, filter, source, weight, results, names)

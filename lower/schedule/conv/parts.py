@@ -54,6 +54,14 @@ class Source:
         return (batch, *positions, channel) == (*range(len(self.places)),)
 
     @property
+    def strides(self) -> tuple[Dim, Dim]:
+        """The distance of adjacent places, with channels or places last, and of channels."""
+        _, channel, *positions = self.places
+        if self.channels_last:
+            return self.buffer.shape[channel], 1
+        return 1, dims.product(self.buffer.shape[k] for k in positions)
+
+    @property
     def places_last(self) -> bool:
         """Whether the places of a line are adjacent, and those of each channel contiguous."""
         return self.places == (*range(len(self.places)),)
@@ -211,28 +219,25 @@ def gemm(
     c: BufferLoad,
     panels: Panels,
     depth: Dim,
-    c_row: Dim,
+    strides: tuple[Dim, Dim, Dim],
     size: tuple[TirExpr, TirExpr, TirExpr],
     adds: TirExpr = ZERO,
     ahead: TirExpr = ZERO,
 ) -> Stmt:
     """``c = a · b`` by the micro-kernel, added to `c` unless `adds` is 0.
 
-    The rows of `a` have `depth` elements, and `b` is one of the `panels` of as many rows; `size` is
-    rows, columns and steps.  The next right operand begins `ahead` elements after `b`.
+    `b` is one of the `panels` of `depth` rows; `strides` are those of the rows of `a`, of steps of
+    the depth in it, 1 if panels are narrow, and of the rows of `c`; `size` is rows, columns and
+    steps.  The next right operand begins `ahead` elements after `b`.
     """
     places = tuple((load.buffer, load.indices) for load in (a, b, c))
-    of_a, one, of_c, strips = (
-        from_dim(depth),
-        Imm(1, "int64"),
-        from_dim(c_row),
-        panels.of_depth(depth),
-    )
+    of_a, step, of_c = map(from_dim, strides)
+    one, strips = Imm(1, "int64"), panels.of_depth(depth)
     of_b = (from_dim(strips.width), from_dim(strips.line))
     if panels.is_narrow:
         scalars = (of_a, ZERO, ZERO, *of_b, of_c, *size[:2], one, one, size[2], adds)
         return TensorIntrinsic("window_tile", places, scalars)
-    scalars = (of_a, one, *of_b, of_c, *size, adds, ahead)
+    scalars = (of_a, step, *of_b, of_c, *size, adds, ahead)
     return TensorIntrinsic("gemm_tile", places, scalars)
 
 

@@ -14,9 +14,9 @@ from relax_egraph.ir import dims
 from relax_egraph.lower.schedule.conv.bands import by_bands, is_faster
 from relax_egraph.lower.schedule.conv.convolution import Convolution, Window
 from relax_egraph.lower.schedule.conv.packing import packed
-from relax_egraph.lower.schedule.conv.parts import Source, unflatten
+from relax_egraph.lower.schedule.conv.parts import Source, channels_last, unflatten
 from relax_egraph.lower.schedule.conv.results import Results
-from relax_egraph.lower.schedule.conv.rows import Target, by_rows
+from relax_egraph.lower.schedule.conv.rows import Target, by_rows, reads_planes
 from relax_egraph.lower.schedule.epilogue import Point
 from relax_egraph.lower.schedule.loops import ZERO, Collapse, store_loops
 from relax_egraph.lower.schedule.movement import nest
@@ -87,23 +87,28 @@ def _by_footprint(plain: Sequence[Phase]) -> list[list[Phase]]:
     return list(groups.values())
 
 
-def by_phases(
-    c: Convolution, source: Source, results: Results, names: Names
-) -> tuple[list[Stmt], list[Buffer]]:
-    """A transposed convolution of data with channels last, and the buffers that it needs.
+def by_phases(c: Convolution, results: Results, names: Names) -> tuple[list[Stmt], list[Buffer]]:
+    """A transposed convolution, and the buffers that it needs.
 
     If the features of results are not adjacent, they are computed with features last first, and the
     epilogue runs after that.
     """
+    groups = _by_footprint(phases(c, names))
+    nests: list[Stmt] = []
     after: list[Stmt] = []
     allocs: list[Buffer] = []
+    source = Source.of(c)
+    if not all(reads_planes(group[0].c) for group in groups):
+        source, copy = channels_last(c, names)
+        if copy is not None:
+            nests.append(copy)
+            allocs.append(source.buffer)
     target_results = results
     if not results.features_last:
         target_results, after = _features_last(c, results, names)
         allocs.append(target_results.stage.buffer)
     prepared: list[Stmt] = []
-    nests: list[Stmt] = []
-    for group in _by_footprint(phases(c, names)):
+    for group in groups:
         leader = group[0].c
         merged, weights = _flattened(leader.positions), list[Buffer]()
         for phase in group:

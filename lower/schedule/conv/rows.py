@@ -26,6 +26,7 @@ from relax_egraph.lower.schedule.conv.parts import (
     unflatten,
     within,
 )
+from relax_egraph.lower.schedule.conv.positions import SETS
 from relax_egraph.lower.schedule.conv.results import Results
 from relax_egraph.lower.schedule.cut import cut, cut_sum
 from relax_egraph.lower.schedule.epilogue import Point
@@ -64,10 +65,15 @@ def by_rows(
     b, batch = turns(c.batch.extent, "b", names)
     g, groups = turns(c.groups, "g", names)
     rows = Buffer(names.fresh("rows"), (height, *c.taps, c.channels), "float32")
-    begin = [ZERO] * len(c.taps)
-    left = rows[(ZERO, *begin, ZERO)]
-    if in_order := not outer and _is_in_order(c):
-        left = source.at(b, [*begin[1:], block.start], ZERO)
+    in_order = not outer and is_in_order(c)
+
+    def seen(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
+        if not in_order:
+            return rows[(ZERO, *taps, channel)]
+        *above, last = taps
+        return source.at(b, [*above, binary("+", block.start, last)], channel)
+
+    windows = Windows(seen, *(source.strides if in_order else (c.depth, 1)))
     i, places = names.var("i"), [names.var("y") for _ in c.windows]
     positions = _positions(c, merged, values, row, block.start + i)
     begins = [w.seen(p, ZERO) for w, p in zip(c.windows, positions, strict=True)]
@@ -84,7 +90,7 @@ def by_rows(
 
         tile = Buffer(names.fresh("tile"), (height, panels.width), "float32", "local")
         size = (block.count, panels.columns(p))
-        multiply = _multiply(c, left, target.weight, (g, p, ZERO), tile, size, names)
+        multiply = _multiply(c, windows, target.weight, (g, p, ZERO), tile, size, names)
         stores = target.results.of_tile(tile[ZERO, ZERO], size, point, names)
         return around(across, TirBlock("tile", (), seq(multiply, stores), allocs=(tile,)))
 
@@ -94,12 +100,25 @@ def by_rows(
     return parallel((*batch, *groups, *lines, *block.blocks), body)
 
 
-def _is_in_order(c: Convolution) -> bool:
+def is_in_order(c: Convolution) -> bool:
     """Whether the windows, one after the other, are the data itself."""
     return c.groups == 1 and all(
         w.size == w.stride == 1 and w.before == 0 and dims.equal(w.extent, w.position.extent)
         for w in c.windows
     )
+
+
+def reads_planes(c: Convolution) -> bool:
+    """Whether the data of `c` is best read where it lies, if that is with its places last.
+
+    Channels at a distance of half a page share few sets of the first-level cache.
+    """
+    source = Source.of(c)
+    if not (is_in_order(c) and source.places_last) or Panels.of(c).is_narrow:
+        return False
+    _, channel = source.strides
+    by_lane = scheduled_machine().multiplies_by_lane  # which needs adjacent channels
+    return isinstance(channel, int) and channel % SETS != 0 and not by_lane
 
 
 def _block_height(rows: Dim, depth: Dim) -> int:
@@ -136,40 +155,34 @@ def _positions(
 
 def _multiply(
     c: Convolution,
-    rows: BufferLoad,
+    windows: Windows,
     weight: Buffer,
     panel: tuple[TirExpr, TirExpr, TirExpr],
     tile: Buffer,
     size: tuple[TirExpr, TirExpr],
     names: Names,
 ) -> Stmt:
-    """The product of all rows from `rows` on with a `panel` of the weight, piece by piece."""
+    """The product of all `windows` with a `panel` of the weight, piece by piece."""
     pieces = cut_sum(c.depth, piece(scheduled_machine()), "ko", names)
     begin = [ZERO] * len(c.taps)
     panels, width = Panels.of(c), tile.shape[1]
     strips = panels.of_depth(c.depth)
-    *before, last = rows.indices
     call = gemm(
-        BufferLoad(rows.buffer, (*before, last + pieces.start)),
+        windows.at(begin, pieces.start),
         weight[(*panel, *begin, pieces.start, ZERO)],
         tile[ZERO, ZERO],
         panels,
         c.depth,
-        width,
+        (windows.row, windows.channel, width),
         (*size, pieces.count),
         binary("min", 1, pieces.blocks[0].var) if pieces.blocks else ZERO,
         strips.following(pieces, from_dim(strips.width)),
     )
 
-    def seen(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
-        first, *places = before
-        at = [a + k for a, k in zip(places, taps, strict=True)]
-        return BufferLoad(rows.buffer, (first, *at, last + channel))
-
     def factor(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
         return weight[(*panel, *taps, channel, ZERO)]
 
-    windows, factors = Windows(seen, c.depth, 1), Factors(factor, width)
+    factors = Factors(factor, width)
     return apart(c, around(pieces.blocks, call), windows, factors, tile, size, names)
 
 

@@ -203,7 +203,7 @@ def by_tiles(
         products[n, ZERO, ZERO],
         panels,
         c.channels,
-        panels.width,
+        (c.channels, 1, panels.width),
         size,
         ahead=from_dim(dims.mul(c.channels, panels.width)),
     )

@@ -10,6 +10,8 @@ from relax_egraph.ir import call, const, dims, tensor
 from relax_egraph.ir.block_builder import BlockBuilder
 from relax_egraph.ir.expr import Var
 from relax_egraph.ir.op import OPS, complete_attrs
+from relax_egraph.lower.emit.machine import scheduling_for
+from relax_egraph.lower.jit.processors import processor
 from relax_egraph.lower.legalize import LEGALIZE
 from relax_egraph.lower.schedule import schedule
 from relax_egraph.tir import te
@@ -124,6 +126,22 @@ def test_phases_that_see_the_same_are_multiplied_with_the_same_rows() -> None:
     assert calls(apart) == ["gemm_tile"] * 4
     assert calls(together) == ["gemm_tile"] * 4
     assert str(schedule(apart).body).count("'rows") > str(schedule(together).body).count("'rows")
+
+
+def test_planes_are_multiplied_where_they_lie() -> None:
+    """Unless channels evict each other from the nearest cache, or are multiplied by lane."""
+    weight, attrs = (40, 72, 2, 2), {"strides": (2,), "kernel_layout": "IOHW"}
+    apart = convolution("conv2d_transpose", (1, 40, 4, 5), weight, **attrs)
+    together = convolution("conv2d_transpose", (1, 40, 16, 32), weight, **attrs)
+    in_place = [*["gemm_tile"] * 4, "transpose_32"]
+
+    with scheduling_for(processor("x86-64-v3")):
+        assert calls(apart) == in_place
+        assert calls(together) == ["transpose_32", *in_place]
+    with scheduling_for(processor("aarch64")):
+        assert calls(apart) == ["transpose_32", *in_place]
+    x, w = numbers(2, 530, 4, 5), numbers(530, 72, 2, 2, seed=1)
+    assert_same("conv2d_transpose", x, w, None, **attrs)
 
 
 @pytest.mark.parametrize("strides", [(2,), (5,)])
