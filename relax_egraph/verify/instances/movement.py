@@ -214,18 +214,23 @@ def _strided_slice(s: Slots) -> None:
         axes = s.choose("axes", s.hinted(vectors[0], drawn))
     s.choose("strides", (1,) * count, (1,) * count, (2,) * count)
     here = [x[a] if 0 <= a < len(x) else 1 for a in axes]
+    far = 0 if s.attr("assume_inbound") is True else 1
     if s.attr("begin") is None:
-        s.put(vectors[1], s.hinted(vectors[1], tuple(_position(s, d, 0) for d in here)))
+        s.put(vectors[1], s.hinted(vectors[1], tuple(_position(s, d, 0, far) for d in here)))
     if s.attr("end") is None:
-        s.put(vectors[2], s.hinted(vectors[2], tuple(_position(s, d, d) for d in here)))
-    s.choose("assume_inbound", False, False, True)
+        s.put(vectors[2], s.hinted(vectors[2], tuple(_position(s, d, d, far) for d in here)))
+    is_far = _FAR in (*(s.attr("begin") or ()), *(s.attr("end") or ()))
+    s.choose("assume_inbound", *((False,) if is_far else (False, False, True)))
 
 
-def _position(s: Slots, extent: Dim, usual: Dim) -> Dim:
-    """A begin or end of a slice: `usual`, within the extent, from the end, or far beyond."""
+def _position(s: Slots, extent: Dim, usual: Dim, far: int) -> Dim:
+    """A begin or end of a slice: `usual`, within the extent, from the end, or far beyond.
+
+    `far` is the weight of the last.
+    """
     within = s.random.randint(0, extent if isinstance(extent, int) else 3)
     return s.random.choices(
-        (usual, within, -s.random.randint(1, 3), extent, _FAR), (4, 6, 1, 1, 1)
+        (usual, within, -s.random.randint(1, 3), extent, _FAR), (4, 6, 1, 1, far)
     )[0]
 
 
