@@ -172,4 +172,7 @@ def test_running_sums_stay_in_registers(define: IntrinsicEmitter) -> None:
     module = Module(host())
     define(module, host())
 
-    assert not re.search(r"zmm\d+, \S*\((%rsp|%rbp)", assembly(str(module), host()))
+    text = assembly(str(module), host())
+    has_frame = re.search(r"movq\s+%rsp, %rbp", text)  # else LLVM keeps other things in rbp
+    frame = "%rsp|%rbp" if has_frame else "%rsp"
+    assert not re.search(rf"zmm\d+, \S*\(({frame})", text)
