@@ -319,7 +319,6 @@ def text_of(tree: Tree) -> str:
     return written(tree)
 
 
-@lru_cache(1 << 12)
 @lru_cache(16)
 def lists_in(facts: tuple[Tree, ...]) -> frozenset[str]:
     """The variables that are lists of tensors; asked of the same facts again and again."""
