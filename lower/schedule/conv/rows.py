@@ -65,7 +65,7 @@ def by_rows(
     b, batch = turns(c.batch.extent, "b", names)
     g, groups = turns(c.groups, "g", names)
     rows = Buffer(names.fresh("rows"), (height, *c.taps, c.channels), "float32")
-    in_order = not outer and is_in_order(c)
+    in_order = not outer and _is_in_order(c)
 
     def seen(taps: Sequence[TirExpr], channel: TirExpr) -> BufferLoad:
         if not in_order:
@@ -100,7 +100,7 @@ def by_rows(
     return parallel((*batch, *groups, *lines, *block.blocks), body)
 
 
-def is_in_order(c: Convolution) -> bool:
+def _is_in_order(c: Convolution) -> bool:
     """Whether the windows, one after the other, are the data itself."""
     return c.groups == 1 and all(
         w.size == w.stride == 1 and w.before == 0 and dims.equal(w.extent, w.position.extent)
@@ -114,7 +114,7 @@ def reads_planes(c: Convolution) -> bool:
     Channels at a distance of half a page share few sets of the first-level cache.
     """
     source = Source.of(c)
-    if not (is_in_order(c) and source.places_last) or Panels.of(c).is_narrow:
+    if not (_is_in_order(c) and source.places_last) or Panels.of(c).is_narrow:
         return False
     _, channel = source.strides
     by_lane = scheduled_machine().multiplies_by_lane  # which needs adjacent channels
